@@ -2,15 +2,15 @@ export interface Answer {
   readonly status: number
   readonly bodyBytes: number
   readonly hasMarker: boolean
-  /** Of the body, for a message. */
+  /** Start of the body, for error messages. */
   readonly start: string
 }
 
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Reads HTTP answers that follow each other on a connection, by `content-length` or chunked. It keeps no body; the marker
- * has to be whole in a piece of it as it arrives. One request is under way at a time.
+ * Parses consecutive HTTP responses on a connection, with `content-length` or chunked. Bodies are not kept; the marker
+ * must arrive whole in one chunk of data. One request is in flight at a time.
  */
 export function answerReader(marker: string, done: (answer: Answer) => void) {
   let head: Buffer | undefined
@@ -18,10 +18,10 @@ export function answerReader(marker: string, done: (answer: Answer) => void) {
   let start = ''
   let bodyBytes = 0
   let hasMarker = false
-  /** Bytes of the body, or of the chunk, still to come; -1 before the head is whole. */
+  /** Bytes of the body, or of the chunk, still to come; -1 until the head is complete. */
   let missing = -1
   let isChunked = false
-  /** Of a chunk's size line, or of the line end behind a chunk. */
+  /** Unfinished text of a chunk's size line, or of the line end after a chunk. */
   let line = ''
 
   const begin = () => {
@@ -57,7 +57,7 @@ export function answerReader(marker: string, done: (answer: Answer) => void) {
     return bytes.subarray(end + HEAD_END.length)
   }
 
-  /** The rest after what belongs to the body; undefined where the answer is complete. */
+  /** Returns the bytes after this part of the body; undefined when the response is complete. */
   function readChunks(bytes: Buffer): void {
     let rest = bytes
     while (rest.length > 0) {
@@ -74,7 +74,7 @@ export function answerReader(marker: string, done: (answer: Answer) => void) {
       rest = rest.subarray(end + 1)
       const text = line.trim()
       line = ''
-      // the empty line behind a chunk, or behind the last one
+      // the empty line after a chunk, or after the last one
       if (text === '' && missing === 0) continue
       if (text === '') return finish()
       missing = Number.parseInt(text, 16)

@@ -13,11 +13,11 @@ import { ask, type Headers } from './requests.ts'
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const builtIn = (checkout: string) => join(checkout, 'dist/src/cli/main.js')
 const ownCheckout = here('..')
-/** For profiles: `--cpu-prof` is not allowed in NODE_OPTIONS. */
+/** Node.js options for profiling: `--cpu-prof` is not allowed in NODE_OPTIONS. */
 const nodeArgs = process.env.BENCH_NODE_ARGS?.split(' ') ?? []
 const withCompiler = ['--import', import.meta.resolve('tsx')]
 
-/** A process that serves HTTP. */
+/** A benchmarked process that serves HTTP. */
 export interface Serving {
   readonly pid: number
   readonly url: string
@@ -26,12 +26,12 @@ export interface Serving {
 
 export interface Gateway extends Serving {
   readonly mcp: string
-  /** An administrative request that has to work; `path` after `/api/v0`. */
+  /** Sends an administrative request that must succeed; `path` is relative to `/api/v0`. */
   admin(method: string, path: string, body?: unknown): Promise<Response>
   register(name: string, server: object): Promise<void>
 }
 
-/** Where a gateway keeps its data; undefined is the embedded store. */
+/** Storage location of a gateway; undefined selects the embedded store. */
 export interface Place {
   readonly databaseUrl: string | undefined
   readonly dataDir: string
@@ -39,25 +39,25 @@ export interface Place {
 
 export interface GatewayOptions {
   readonly env?: NodeJS.ProcessEnv
-  /** Default: an empty one, on PostgreSQL where there is one. */
+  /** Default: an empty store, on PostgreSQL if available. */
   readonly place?: Place
   readonly adminHeaders?: Headers
-  /** Folder of the sources, built, that it is started from. Default: these. */
+  /** Folder of the built sources to start. Default: this checkout. */
   readonly checkout?: string
 }
 
-/** What a row works with; everything that it starts ends with the row. */
+/** Tools for a benchmark row; everything it starts ends with the row. */
 export interface Bench {
   readonly isQuick: boolean
-  /** False: there is none on this machine, and gateways use the embedded store. */
+  /** False if this machine has no PostgreSQL; gateways then use the embedded store. */
   readonly hasPostgres: boolean
-  /** A file of `targets/` that tells its port. */
+  /** Starts a file of `targets/` that reports its port. */
   target(name: string, env?: NodeJS.ProcessEnv, isTested?: boolean): Promise<Serving>
-  /** A file of `targets/` in plain JavaScript that listens on `PORT`. */
+  /** Starts a plain JavaScript file of `targets/` that listens on `PORT`. */
   plain(name: string): Promise<Serving>
   gateway(options?: GatewayOptions): Promise<Gateway>
   place(engine?: 'postgres' | 'embedded'): Promise<Place>
-  /** A load generator; runs one order at a time. */
+  /** Starts a load generator, which runs one order at a time. */
   load(): Promise<(order: Order) => Promise<Round>>
   /** Runs `work` when the row ends. */
   later(work: () => unknown): void
@@ -72,7 +72,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** A path of the server answers 200. */
+/** Returns true if the URL answers 200. */
 export const isUp = async (url: string) => (await fetch(url)).ok
 
 async function served(process: Started, url: string, path: string): Promise<Serving> {
@@ -82,7 +82,7 @@ async function served(process: Started, url: string, path: string): Promise<Serv
   return { pid: process.pid, url, stop: process.stop }
 }
 
-/** Nothing of the environment that could configure the gateway; what is measured has its checks and metrics on. */
+/** Environment without any variable that could configure the gateway; checks and metrics are on, as in production. */
 const gatewayEnv = (port: number, { databaseUrl, dataDir }: Place): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   HOME: dataDir,
@@ -95,7 +95,7 @@ const gatewayEnv = (port: number, { databaseUrl, dataDir }: Place): NodeJS.Proce
   TOWPATH_CALL_LOG: 'off'
 })
 
-/** Starts the built gateway; does not wait for it. */
+/** Starts the built gateway without waiting until it is ready. */
 export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv = {}, checkout = ownCheckout): Started {
   return start([...nodeArgs, builtIn(checkout), 'start'], {
     isTested: true,
@@ -104,7 +104,7 @@ export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv 
   })
 }
 
-/** Starts a file of `targets/` that is plain JavaScript; does not wait for it. */
+/** Starts a plain JavaScript file of `targets/` without waiting until it is ready. */
 export const startPlain = (name: string, port: number): Started =>
   start([here(`targets/${name}`)], { isTested: true, env: { PATH: process.env.PATH, PORT: String(port) } })
 
@@ -122,7 +122,7 @@ async function makeDatabase(adminUrl: string): Promise<string> {
   return url.href
 }
 
-/** Gives `work` a bench and ends all that it started, last first. */
+/** Runs `work` with a bench, then ends everything the bench started, last first. */
 export async function withBench<T>(
   { isQuick, postgresUrl }: { readonly isQuick: boolean; readonly postgresUrl: string | undefined },
   work: (bench: Bench) => Promise<T>
@@ -131,7 +131,7 @@ export async function withBench<T>(
   let isOver = false
   const later = (clean: () => unknown) => {
     if (!isOver) return void cleanups.push(clean)
-    // the row was given up: what it still starts must not live on
+    // the row was abandoned: processes that it still starts must end too
     void clean()
     throw new Error('the row is over')
   }

@@ -1,4 +1,4 @@
-// Measures what a call costs against another checkout of the gateway, and what the search for secrets costs.
+// Measures the cost of a call against another checkout of the gateway, and the cost of the search for secrets.
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -17,19 +17,19 @@ import { echoResult, type Text } from './targets/tools.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const CONNECTIONS = 4
-/** `requests`: of a round; about a tenth of a second of CPU. */
+/** `requests` per round; about a tenth of a second of CPU. */
 const sizes = [
   { size: 200, label: '200 B', requests: 1_000 },
   { size: 10_000, label: '10 kB', requests: 800 },
   { size: 1_000_000, label: '1 MB', requests: 60 }
 ]
-/** Small calls before the first that count: hot code is compiled by then. */
+/** Small calls before the first measured one, so that hot code is compiled. */
 const WARM_UP = 5_000
 const LONGEST_ROUND_MS = 20_000
 const texts: readonly Text[] = ['plain', 'escapes', 'unicode']
 const servers = ['modern', 'legacy', 'stdio'] as const
 type Server = (typeof servers)[number]
-/** How many secrets the server has that is called. */
+/** Numbers of secrets configured for the called server. */
 const secretCounts = [0, 1, 5]
 
 const { values: options } = parseArgs({
@@ -47,7 +47,7 @@ const timing = (requests: number): CompareOptions => ({
 })
 const isWanted = (name: string) => options.only === undefined || options.only.split(',').includes(name)
 
-/** As long and as random as tokens are. */
+/** A secret as long and random as a real token. */
 const secret = (index: number) => `tk_${index}${'h7Qz9LmX2vB4nR8wK1sD6fY3'.slice(index)}${'Ju5Tp0Ce'.repeat(2)}`
 const headers = (count: number) => Object.fromEntries(times(count, (i) => [`x-key-${i}`, secret(i)]))
 
@@ -81,7 +81,7 @@ async function register(gateway: Gateway, { http, command, args }: Upstreams): P
   return gateway
 }
 
-/** Calls of a tool that answers with such a text, over connections that last. */
+/** Returns a candidate that calls a tool with such a result over keep-alive connections. */
 async function candidate(
   name: string,
   { pid, url, mcp }: Gateway,
@@ -90,7 +90,7 @@ async function candidate(
   size: number
 ): Promise<Candidate> {
   const params = { name: `${server}__echo`, arguments: { message: 'hello', size, text } }
-  // the process of a stateful server belongs to a session
+  // the process of a stateful server belongs to one session
   const requests = server.startsWith('stdio')
     ? (await openSessions(mcp, CONNECTIONS)).map((own) => legacyRequest(mcp, 'tools/call', params, own))
     : times(CONNECTIONS, () => modernRequest(mcp, 'tools/call', params))
@@ -99,7 +99,7 @@ async function candidate(
 
 const us = (value: number) => (value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0))
 const cost = ({ cpuUs }: Measured) => `${us(median(cpuUs))} µs`
-/** Median over the rounds, and between which values four of five of them are. */
+/** Formats the median ratio over the rounds, with the range that holds four fifths of them. */
 function ratio(one: Measured, other: Measured): string {
   const all = one.cpuUs.map((value, round) => value / other.cpuUs[round]!)
   const at = (percent: number) => percentile(all, percent).toFixed(2)
@@ -115,7 +115,7 @@ async function warmUp(bench: Bench, gateways: readonly Gateway[], server: string
   }
 }
 
-/** A line for each text and size: the other checkout and this one. */
+/** Returns a table line per text and size: the other checkout and this one. */
 async function againstOther(bench: Bench, other: Gateway, own: Gateway, server: Server): Promise<string[][]> {
   const lines: string[][] = []
   await warmUp(bench, [other, own], `${server}0`)
@@ -137,7 +137,7 @@ async function againstOther(bench: Bench, other: Gateway, own: Gateway, server: 
   return lines
 }
 
-/** A line for each text and size: searched for no, one and five secrets, against not searched. */
+/** Returns a table line per text and size: search for no, one and five secrets, against no search. */
 async function secrets(bench: Bench, off: Gateway, redact: Gateway): Promise<string[][]> {
   const lines: string[][] = []
   await warmUp(bench, [off, redact], 'modern5')
@@ -164,7 +164,7 @@ async function secrets(bench: Bench, off: Gateway, redact: Gateway): Promise<str
   return lines
 }
 
-/** A line for each text and size: reading alone, in this process. */
+/** Returns a table line per text and size: parsing alone, in this process. */
 async function reading(against: string | undefined): Promise<string[][]> {
   const old = against === undefined ? undefined : await oldReader(against)
   const secretsOf = secretCounts.map((count) => times(count, secret))

@@ -11,15 +11,15 @@ export interface Candidate {
 
 export interface CompareOptions {
   readonly rounds?: number
-  /** Of one round. */
+  /** Milliseconds per round. */
   readonly ms?: number
-  /** A steady rate in place of as many as can be. */
+  /** A steady request rate instead of as many requests as possible. */
   readonly perSecond?: number
-  /** Requests of a round; `ms` is then the time after which it ends in any case. */
+  /** Requests per round; `ms` is then its time limit. */
   readonly requests?: number
 }
 
-/** What the rounds of a candidate gave, in their order. */
+/** Results of a candidate's rounds, in order. */
 export interface Measured {
   readonly name: string
   readonly cpuUs: readonly number[]
@@ -31,12 +31,12 @@ export interface Measured {
   readonly sample: string
 }
 
-/** Where CPU time counts in ticks of 10 ms, a round of a second is right to one in a hundred. */
+/** With CPU time counted in ticks of 10 ms, a round of one second is accurate to 1 %. */
 const ROUND_MS = 1_000
 const QUICK_MS = 400
 const ROUNDS = 7
 const QUICK_ROUNDS = 2
-/** Rounds' time before the first that counts: hot code is compiled by then. */
+/** Warm-up, in rounds, before the first measured one: hot code is compiled by then. */
 const WARM_UP = 2
 
 interface Kept extends Round {
@@ -58,7 +58,7 @@ function summary(name: string, rounds: readonly Kept[]): Measured {
 }
 
 /**
- * Measures all candidates in one interleaved run, after a warm-up round of each that counts only for its errors. CPU is
+ * Measures all candidates in one interleaved run, after a warm-up round of each that counts only its errors. CPU is
  * that of the candidate's own process, per request.
  */
 export async function compare(
@@ -93,7 +93,7 @@ export async function compare(
 export const cpuRatio = (one: Measured, reference: Measured) => medianRatio(one.cpuUs, reference.cpuUs)
 export const speedRatio = (one: Measured, reference: Measured) => medianRatio(one.perSecond, reference.perSecond)
 
-/** `name 45 µs, 20,000/s, p50 0.5 ms` of each, and the first error. */
+/** Formats `name 45 µs, 20,000/s, p50 0.5 ms` for each candidate, and the first error. */
 export const figures = (...all: readonly Measured[]): string =>
   all
     .map(({ name, cpuUs, perSecond, p50, sample }) => {

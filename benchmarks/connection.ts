@@ -3,16 +3,19 @@ import type { Target } from './load.ts'
 import { answerReader } from './answer-reader.ts'
 
 export interface Connection {
-  /** Sends the request and waits for its answer: empty where it is right, else what is wrong with it. Never throws. */
+  /**
+   * Sends the request and waits for its response. Resolves with an empty string if it is correct, else with a
+   * description of the error. Never throws.
+   */
   ask(): Promise<string>
 }
 
 const FIRST_ID = 10_000_000
 const ID_TEXT = `"id":${FIRST_ID}`
-/** Longer than any answer takes that is not lost. */
+/** Longer than any response takes; after this time it counts as lost. */
 const LOST_MS = 30_000
 
-/** A kept connection on a raw socket: what it costs must not hide what the other side costs. */
+/** Opens a keep-alive connection on a raw socket, so that client overhead does not hide the server's cost. */
 export function connectionTo({ host, port, marker, minBytes }: Target, request: string): Connection {
   const bytes = Buffer.from(request)
   const idAt = bytes.indexOf(ID_TEXT)

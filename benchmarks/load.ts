@@ -1,32 +1,35 @@
 import { connectionTo, type Connection } from './connection.ts'
 import { percentile } from './statistics.ts'
 
-/** What is asked, again and again. One of `requests` for each connection, so that each may have its own session. */
+/** The request to repeat. `requests` has one entry per connection, so that each may have its own session. */
 export interface Target {
   readonly host: string
   readonly port: number
-  /** Whole HTTP requests. `"id":10000000` in the body is counted up. */
+  /** Whole HTTP requests. The load generator increments `"id":10000000` in the body. */
   readonly requests: readonly string[]
-  /** Stands in every right answer, and in no wrong one. */
+  /** Text that occurs in every correct response and in no other. */
   readonly marker: string
   readonly minBytes: number
 }
 
-/** Asks for a round; connections are kept from one to the next of the same `key`. */
+/** Parameters of a round; connections are kept between rounds with the same `key`. */
 export interface Order {
   readonly key: string
   readonly target: Target
   readonly ms: number
-  /** Requests under way at a time; with `perSecond` those are sent at a steady rate however long answers take. */
+  /** Concurrent requests; with `perSecond` requests are sent at a steady rate regardless of response times. */
   readonly perSecond?: number
-  /** The round ends after so many requests, if not by its time: the same work for all, however busy the machine is. */
+  /**
+   * The round ends after this many requests, or by its time limit: every candidate does the same work on a busy machine
+   * too.
+   */
   readonly most?: number
 }
 
 export interface Round {
   readonly requests: number
   readonly errors: number
-  /** The first of the errors. */
+  /** The first error. */
   readonly sample: string
   readonly elapsedMs: number
   readonly p50: number
@@ -44,7 +47,7 @@ function connectionsOf({ key, target }: Order): Connection[] {
   return made
 }
 
-/** Each connection asks the next as soon as it has its answer. */
+/** Each connection sends its next request as soon as it has a response. */
 async function closedLoop(
   all: readonly Connection[],
   { ms, most = Infinity }: Order,
@@ -58,7 +61,9 @@ async function closedLoop(
   await Promise.all(all.map(work))
 }
 
-/** Latency counts from when a request was due, so that a slow answer does not hide what waits behind it. */
+/**
+ * Latency counts from the time a request was due, so that a slow response does not hide the requests queued behind it.
+ */
 async function steadyRate(
   all: readonly Connection[],
   ms: number,

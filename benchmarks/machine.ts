@@ -18,7 +18,7 @@ const dependency = (name: string) =>
     }
   ).version
 
-/** What the figures were taken on, a line each. */
+/** Describes the machine and software versions, one per line. */
 export function machine(isPinned: boolean, postgresVersion: string | undefined): string[] {
   const [cpu] = cpus()
   const commit = linesOf('git', ['rev-parse', '--short=10', 'HEAD'])
@@ -33,5 +33,5 @@ export function machine(isPinned: boolean, postgresVersion: string | undefined):
   ]
 }
 
-/** Work of others at the start of a run, in cores: more than a little makes its figures worthless. */
+/** Load by other processes at the start of a run, in cores; more than a little makes the figures worthless. */
 export const load = () => loadavg()[0]!

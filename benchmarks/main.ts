@@ -14,7 +14,7 @@ import type { Row } from './rows/row.ts'
 import { table } from './table.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-/** In cores: above it somebody else works on this machine. */
+/** Cores of load above which another process is using this machine. */
 const QUIET_LOAD = 0.5
 
 const { values: options } = parseArgs({

@@ -1,38 +1,38 @@
-/** What has to hold; `atLeast` and `atMost` in `unit`. */
+/** Goal of a row; `atLeast` and `atMost` are in `unit`. */
 export interface Goal {
   readonly atMost?: number
   readonly atLeast?: number
-  /** `×` where a ratio to the reference is meant. */
+  /** `×` is a ratio to the reference. */
   readonly unit: '×' | 'ms' | 'KiB' | 'processes'
 }
 
-/** One line of the table. */
+/** One line of the results table. */
 export interface Outcome {
-  /** Number of the row. */
+  /** Row number. */
   readonly row: number
   readonly work: string
-  /** What it is compared with, measured in the same run. */
+  /** The baseline, measured in the same run. */
   readonly reference: string
   readonly measure: string
-  /** Without one the line only documents. */
+  /** A line without a goal only documents its value. */
   readonly goal?: Goal
-  /** In the unit of the goal. */
+  /** In the goal's unit. */
   readonly value: number
   readonly unit: Goal['unit'] | 'MiB'
-  /** Answers that were not right, or did not come. */
+  /** Responses that were wrong or missing. */
   readonly errors: number
-  /** The figures behind the value, or why there is none. */
+  /** The figures behind the value, or the reason for its absence. */
   readonly note: string
 }
 
-/** Whether the goal is met; undefined where there is none. A single error fails it. */
+/** Returns true if the goal is met; undefined without a goal. A single error fails the goal. */
 export function isMet({ goal, value, errors }: Outcome): boolean | undefined {
   if (errors > 0 || Number.isNaN(value)) return false
   if (!goal) return undefined
   return value <= (goal.atMost ?? Infinity) && value >= (goal.atLeast ?? -Infinity)
 }
 
-/** For a row that could not be measured to its end. */
+/** Returns the outcome of a row that could not be measured completely. */
 export const failed = (row: number, work: string, reason: string): Outcome => ({
   row,
   work,

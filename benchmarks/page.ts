@@ -3,10 +3,10 @@ import { table } from './table.ts'
 
 const READING = '\n## Reading results\n'
 
-/** What `npm run bench:calls` has found, on the page as it is. */
+/** Returns the section of the page that `npm run bench:calls` writes. */
 export const readingSection = (page: string): string => page.slice(page.indexOf(READING))
 
-/** `docs/reference/performance.md` of a whole run. `reading`: its last section, which another command measures. */
+/** Renders `docs/reference/performance.md` for a whole run. `reading`: its last section, written by another command. */
 export function page(
   outcomes: readonly Outcome[],
   machine: readonly string[],

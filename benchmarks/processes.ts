@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
-/** Of Linux on every architecture that Node.js runs on. */
+/** Fixed at 100 on Linux for every architecture that Node.js supports. */
 const TICKS_PER_SECOND = 100
 
-/** The process under test has core 0 for itself; load, upstreams and database share core 1. */
+/** The process under test runs alone on core 0; load, upstreams and database share core 1. */
 const TESTED = '0'
 const OTHERS = '1'
 
@@ -19,33 +19,33 @@ const hasTaskset = (() => {
   }
 })()
 
-/** A command of an upstream that the process under test starts: by itself it would run on the same core. */
+/** Returns the command with a prefix that moves an upstream off the tested core; children inherit it by default. */
 export const beside = (command: readonly [string, ...string[]]): readonly [string, ...string[]] =>
   hasTaskset ? ['taskset', '-c', OTHERS, ...command] : command
 
-/** Moves this process to the core of the others, and with it everything that it starts. False: not at hand. */
+/** Moves this process and its future children to the shared core. False: not available here. */
 export function pinSelf(): boolean {
   if (hasTaskset) execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)], { stdio: 'ignore' })
   return hasTaskset
 }
 
-// each process under way is ended with this one
+// each running child process adds an exit listener
 process.setMaxListeners(0)
 
 export interface Started {
   readonly pid: number
   readonly child: ChildProcess
-  /** What it wrote last to stderr. */
+  /** The end of its stderr output. */
   errors(): string
   stop(): Promise<void>
 }
 
 export interface StartOptions extends SpawnOptions {
-  /** The process under test: it gets the core for itself. */
+  /** True for the process under test, which gets its core for itself. */
   readonly isTested?: boolean
 }
 
-/** A Node.js process of the run; `stop` ends it by its pid. */
+/** Starts a Node.js process of the run; `stop` ends it by its pid. */
 export function start(args: readonly string[], { isTested = false, ...options }: StartOptions = {}): Started {
   const [command = '', ...rest] = [
     ...(isTested && hasTaskset ? ['taskset', '-c', TESTED] : []),
@@ -75,7 +75,7 @@ export function start(args: readonly string[], { isTested = false, ...options }:
   }
 }
 
-/** Of all threads, to the nanosecond; undefined where the kernel does not count so. */
+/** Returns the CPU time of all threads, with nanosecond precision; undefined without kernel support. */
 function scheduledMs(pid: number): number | undefined {
   try {
     const threads = readdirSync(`/proc/${pid}/task`)
@@ -86,17 +86,17 @@ function scheduledMs(pid: number): number | undefined {
   }
 }
 
-/** CPU time that the process has used until now, user and system, in milliseconds; not of its children. */
+/** Returns the process's CPU time, user and system, in milliseconds, without its children. */
 export function cpuMs(pid: number): number {
   const exact = scheduledMs(pid)
   if (exact !== undefined) return exact
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // the name in parentheses may hold anything; after it come the fields from the third on: 14 and 15 are the times
+  // the name in parentheses may contain anything; the fields from the third on follow it: 14 and 15 are the times
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS_PER_SECOND
 }
 
-/** Resident memory in KiB. */
+/** Returns resident memory in KiB. */
 export function rssKib(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 }

@@ -20,8 +20,8 @@ function cpuUs(work: () => void): number {
 }
 
 /**
- * CPU of one run of each, in microseconds, measured in turns: the first quartile of the rounds, since what else runs on the
- * machine only adds to it.
+ * Returns the CPU time of one run of each function in microseconds. The functions alternate, and the result is the
+ * first quartile of the rounds, since other processes on the machine only add time.
  */
 function costs(works: readonly (() => void)[]): number[] {
   const many = (work: () => void, times: number) => () => {
@@ -29,7 +29,7 @@ function costs(works: readonly (() => void)[]): number[] {
   }
   const times = works.map((work) => {
     let done = 0
-    // enough that it is compiled
+    // enough for the code to be compiled
     const until = performance.now() + WARM_UP_MS
     const spent = cpuUs(() => {
       for (; done < 200 || performance.now() < until; done++) work()
@@ -45,7 +45,7 @@ function costs(works: readonly (() => void)[]): number[] {
   return rounds.map((all) => percentile(all, 25))
 }
 
-/** Reads an answer that came in these chunks, up to where its result begins and ends. */
+/** Parses a response that arrived in these chunks, up to the start and end of its result. */
 export type Reader = (chunks: Buffer[]) => unknown
 
 const readOwn: Reader = (chunks) => {
@@ -63,7 +63,7 @@ interface OldMessages {
   readonly quickResult: (bytes: Buffer, id: string, limits: undefined, chunks: Buffer[]) => unknown
 }
 
-/** The reader of a checkout from before the checks; undefined where it is not one. */
+/** Imports the parser of an older checkout, from before the string checks; undefined if the checkout is newer. */
 export async function oldReader(checkout: string): Promise<Reader | undefined> {
   const source = async (path: string) =>
     (await import(pathToFileURL(join(checkout, 'src/gateway', path)).href)) as unknown
@@ -78,18 +78,18 @@ export async function oldReader(checkout: string): Promise<Reader | undefined> {
   }
 }
 
-/** Microseconds of CPU. */
+/** Costs in microseconds of CPU. */
 export interface ReadingCosts {
-  /** Reading as the other checkout does it; NaN where it is not known how. */
+  /** Cost of parsing in the other checkout; NaN if unknown. */
   readonly before: number
   readonly now: number
-  /** Of `now`, what the checks of strings take. */
+  /** Share of `now` that is spent on string checks. */
   readonly checks: number
-  /** Searching the message for so many secrets, that are not in it. */
+  /** Cost of searching the message for each number of secrets, none of which occurs in it. */
   readonly searches: readonly number[]
 }
 
-/** What reading an answer costs by itself, without sockets and without a gateway around it. */
+/** Measures parsing a response alone, without sockets or a gateway. */
 export function readingCosts(
   result: string,
   old: Reader | undefined,
@@ -97,7 +97,7 @@ export function readingCosts(
 ): ReadingCosts {
   const whole = Buffer.from(`{"jsonrpc":"2.0","id":${ID},"result":${result}}`)
   const chunks = Array.from({ length: Math.ceil(whole.length / CHUNK) }, (_, i) =>
-    // a buffer of its own each, as they come from a socket
+    // a separate buffer each, as sockets deliver them
     Buffer.from(whole.subarray(i * CHUNK, (i + 1) * CHUNK))
   )
   const bytes = copyToScratch(chunks)

@@ -6,7 +6,7 @@ export type Headers = Readonly<Record<string, string>>
 const LEGACY = '2025-11-25'
 const MODERN = '2026-07-28'
 const META = 'io.modelcontextprotocol/'
-/** Counted up by the load generator. */
+/** The load generator increments this id. */
 const id = 10_000_000
 const json: Headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
@@ -17,7 +17,7 @@ const modernHeaders = (method: string, name?: string): Headers => ({
   'mcp-method': method,
   ...(name !== undefined && { 'mcp-name': name })
 })
-/** As clients write it. */
+/** Metadata as real clients send it. */
 const modernMeta = {
   [`${META}protocolVersion`]: MODERN,
   [`${META}clientInfo`]: { name: 'bench', title: 'Load generator', version: '1.0.0' },
@@ -54,13 +54,13 @@ export function target(url: string, requests: readonly string[], marker: string,
   return { host, port: Number(port), requests, marker, minBytes }
 }
 
-/** Connections that all ask for a result with text of `size` bytes. */
+/** Target whose connections all request a result with text of `size` bytes. */
 export const calls = (url: string, requests: readonly string[], size = 200) => target(url, requests, CALL_MARKER, size)
 
 export const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
 
-/** Sends one request to its end and expects it to work. */
+/** Sends one request, reads the response and expects it to succeed. */
 export async function ask(url: string, method: string, headers: Headers, body?: unknown): Promise<Response> {
   const answer = await fetch(url, {
     method,
@@ -71,7 +71,7 @@ export async function ask(url: string, method: string, headers: Headers, body?: 
   return answer
 }
 
-/** Opens a legacy session; the headers of its requests. */
+/** Opens a legacy session and returns the headers for its requests. */
 export async function openSession(url: string, headers: Headers = {}): Promise<Headers> {
   const clientInfo = { name: 'bench', version: '1.0.0' }
   const params = { protocolVersion: LEGACY, capabilities: {}, clientInfo }

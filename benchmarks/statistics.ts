@@ -1,10 +1,10 @@
-/** The middle value; between two, their mean. NaN of nothing. */
+/** The middle value, or the mean of the two middle ones. NaN for an empty list. */
 export const median = (values: readonly number[]): number => percentile(values, 50)
 
-/** NaN of nothing. */
+/** NaN for an empty list. */
 export const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** By linear interpolation between neighbours; `percent` is 0 to 100. NaN of nothing. */
+/** Returns the percentile by linear interpolation; `percent` is 0 to 100. NaN for an empty list. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   const place = ((sorted.length - 1) * percent) / 100
@@ -14,14 +14,14 @@ export function percentile(values: readonly number[], percent: number): number {
 }
 
 /**
- * The median over rounds of what one divided by the other is in the same round, so that a disturbance that hits both
- * falls out. The lists are in the order of the rounds.
+ * Returns the median of the per-round ratios, so that a disturbance that affects both cancels out. The lists are in
+ * round order.
  */
 export function medianRatio(numerators: readonly number[], denominators: readonly number[]): number {
   if (numerators.length !== denominators.length) throw new Error('as many rounds of the one as of the other')
   return median(numerators.map((value, round) => value / denominators[round]!))
 }
 
-/** The order in which targets are measured in a round: forwards, then backwards, so that a drift hits all alike. */
+/** Returns the order of the targets in a round: forwards, then backwards, so that a drift affects all alike. */
 export const interleaved = <T>(targets: readonly T[], round: number): readonly T[] =>
   round % 2 === 0 ? targets : targets.toReversed()

@@ -1,10 +1,11 @@
-// Opens as many event streams at a gateway as it is told and holds them; with `SESSIONS` each has a session of its own.
+// Opens the requested number of event streams at a gateway and holds them open; with `SESSIONS` each has its own
+// session.
 import { connect } from 'node:net'
 import { openSession, times, type Headers } from './requests.ts'
 
 const url = new URL(process.env.URL!)
 const count = Number(process.env.COUNT)
-/** Opened at a time. */
+/** Streams opened at a time. */
 const ABREAST = 32
 
 async function open(): Promise<void> {

@@ -46,6 +46,6 @@ const line = (texts: readonly string[]) =>
 export const markdown = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
 
-/** As a table in Markdown, a line per outcome, in the order of the rows. */
+/** Renders a Markdown table with a line per outcome, in row order. */
 export const table = (outcomes: readonly Outcome[]): string =>
   markdown(columns, outcomes.toSorted((a, b) => a.row - b.row).map(cells))

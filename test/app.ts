@@ -10,28 +10,28 @@ import { until } from './until.ts'
 
 export interface AppOptions {
   readonly engine?: Engine
-  /** Settings beside the place of the store. */
+  /** Settings in addition to the storage location. */
   readonly env?: Environment
   readonly log?: { write(line: string): void }
   readonly observers?: readonly Partial<Observer>[]
   readonly compileEagerly?: boolean
 }
 
-/** Tests and gateway share one event loop here, and often the machine: how late it is says nothing. */
+/** Tests and gateway share one event loop and often a busy machine, so event-loop delay must not count as overload. */
 const unhurried = {
   TOWPATH_DATABASE_CONNECT_TIMEOUT_MS: '60000',
   TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '60000',
   TOWPATH_EVENT_LOOP_LAG_MS: '60000'
 }
 
-/** The settings that the process would read, on an empty store. */
+/** Returns the configuration that the process would read, on an empty store. */
 export async function freshConfig(t: TestContext, env: Environment = {}, engine: Engine = anyEngine): Promise<Config> {
   const { dataDir, databaseUrl } = await freshPlace(t, engine)
   const place = { PATH: process.env.PATH, TOWPATH_DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...unhurried }
   return readConfig({ ...place, ...env }, {}, () => '').config
 }
 
-/** The same, and answers must have a status that openapi.json names. */
+/** Returns the app, checking that openapi.json documents the status of every response. */
 function documented(app: FastifyInstance): FastifyInstance {
   const inject = app.inject.bind(app)
   const checked = async (asked: InjectOptions | string) => {
@@ -45,7 +45,7 @@ function documented(app: FastifyInstance): FastifyInstance {
   })
 }
 
-/** The gateway on a store that is open: a start goes on without one that takes longer than seconds. */
+/** Builds the gateway and waits until its store is open; otherwise a slow store would open in the background. */
 export async function openApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
   const app = await buildApp(config, options)
   await app.ready()
@@ -53,7 +53,7 @@ export async function openApp(config: Config, options: BuildOptions = {}): Promi
   return documented(app)
 }
 
-/** The gateway on an empty store, without a socket; closed after the test. */
+/** Starts the gateway on an empty store without a socket; closed after the test. */
 export async function startApp(t: TestContext, options: AppOptions = {}): Promise<FastifyInstance> {
   const { engine, env, ...build } = options
   const app = await openApp(await freshConfig(t, env, engine), build)
@@ -66,7 +66,7 @@ const good = fileURLToPath(new URL('./fixtures/stdio/good.mjs', import.meta.url)
 /** Registration of a well-behaved stdio server. */
 export const stdioServer = (name: string) => ({ name, transport: 'stdio', command: process.execPath, args: [good] })
 
-/** Registers and expects it to work. */
+/** Registers a server and expects success. */
 export async function register(app: FastifyInstance, server: object): Promise<void> {
   const answer = await app.inject({ method: 'POST', url: '/api/v0/servers', payload: server })
   if (answer.statusCode !== 201) throw new Error(`registration failed: ${answer.statusCode} ${answer.body}`)

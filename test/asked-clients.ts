@@ -16,7 +16,7 @@ type Params = any
 
 type Answering = (params: Params) => object | Promise<object>
 
-/** What a client can be asked, and what it answers. What is absent is not declared. */
+/** Capabilities of a client and its answers to server requests. An absent member is not declared. */
 export interface Answers {
   readonly sampling?: Answering
   readonly form?: Answering
@@ -34,10 +34,10 @@ export interface CallOptions {
   readonly onprogress?: (progress: { progress: number }) => void
 }
 
-/** A client of one of the SDKs that writes down what it is asked. */
+/** An SDK client that records the server requests it receives. */
 export interface AskedClient {
   readonly asked: readonly Question[]
-  /** The SDK's own, for what both have in the same words. */
+  /** The SDK's client, for methods that both SDKs share. */
   readonly client: Client1 | Client2
   call(name: string, args?: object, options?: CallOptions): Promise<{ content: { text: string }[]; isError?: boolean }>
 }
@@ -50,7 +50,7 @@ const capabilitiesOf = ({ sampling, form, url, roots }: Answers) => ({
   ...(roots && { roots: {} })
 })
 
-/** Answers by method and mode, each question written down first. */
+/** Returns handlers by method and mode that record each server request before they answer it. */
 function answering(answers: Answers, asked: Question[]) {
   return async ({ method, params }: { method: string; params?: Params }): Promise<Params> => {
     asked.push({ method, params })
@@ -60,7 +60,7 @@ function answering(answers: Answers, asked: Question[]) {
   }
 }
 
-/** A client up to 2025-11-25, over the transport given or over HTTP. */
+/** Connects a client for revisions up to 2025-11-25, over the given transport or over HTTP. */
 export async function connectLegacy(t: TestContext, to: string | Transport, answers: Answers): Promise<AskedClient> {
   const asked: Question[] = []
   const answer = answering(answers, asked)
@@ -77,7 +77,7 @@ export async function connectLegacy(t: TestContext, to: string | Transport, answ
   return { asked, client, call }
 }
 
-/** A client of 2026-07-28, or of what it finds out that the server speaks. */
+/** Connects a client for 2026-07-28, or for the revision that it negotiates with the server. */
 export async function connectModern(
   t: TestContext,
   url: string,
@@ -100,7 +100,7 @@ export async function connectModern(
   return { asked, client, call }
 }
 
-/** Says who answers, so that a mix-up shows. */
+/** Returns answers that contain the client's name, so that a mix-up is detected. */
 export const answersOf = (who: string): Required<Answers> => ({
   sampling: () => ({ role: 'assistant', model: who, content: { type: 'text', text: `sampled by ${who}` } }),
   form: ({ requestedSchema }) => ({

@@ -1,4 +1,4 @@
-/** What `work` costs of the processor (milliseconds): on a busy machine the time that it takes says nothing. */
+/** Returns the CPU time of `work` in milliseconds: on a busy machine elapsed time is meaningless. */
 export async function cpuMs(work: () => unknown): Promise<number> {
   const before = process.cpuUsage()
   await work()

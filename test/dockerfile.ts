@@ -1,14 +1,14 @@
-/** As much of the Dockerfile language as ours uses. */
+/** A Dockerfile instruction, of the subset that ours uses. */
 export interface Instruction {
   readonly name: string
   readonly flags: Readonly<Record<string, string>>
-  /** What follows name and flags. */
+  /** The text after the name and flags. */
   readonly text: string
 }
 
 export interface Stage {
   readonly name: string
-  /** Name of an earlier stage, or an image. */
+  /** Name of an earlier stage, or of an image. */
   readonly from: string
   readonly instructions: readonly Instruction[]
 }
@@ -19,7 +19,7 @@ function instructionOf(line: string): Instruction {
   return { name, flags: Object.fromEntries(pairs), text: text.trim() }
 }
 
-/** Throws for what it does not know, so that no line goes unread. */
+/** Parses a Dockerfile. Throws on unknown syntax, so that no line is skipped. */
 export function parseDockerfile(source: string): Stage[] {
   const lines = source
     .replace(/^#.*\n/gm, '')
@@ -44,13 +44,13 @@ export function parseDockerfile(source: string): Stage[] {
   return stages
 }
 
-/** Those of a stage after those of the stages that it builds on. */
+/** Returns a stage's instructions, preceded by those of the stages that it builds on. */
 export function instructionsOf(stages: readonly Stage[], name: string): Instruction[] {
   const stage = stages.find((one) => one.name === name)
   return stage ? [...instructionsOf(stages, stage.from), ...stage.instructions] : []
 }
 
-/** The last one counts, as for USER or CMD. */
+/** Returns the last instruction of a name, the one in effect for USER or CMD. */
 export const lastOf = (instructions: readonly Instruction[], name: string) =>
   instructions.findLast((one) => one.name === name)?.text
 

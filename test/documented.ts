@@ -6,12 +6,12 @@ interface Document {
 
 const { paths } = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Document
 
-/** The path itself before a pattern that it fits too. */
+/** An exact path comes before a pattern that matches it too. */
 const patterns = Object.keys(paths)
   .toSorted((a, b) => a.split('{').length - b.split('{').length)
   .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
 
-/** Path of the operation that a request asks for; undefined: there is none. */
+/** Returns the path of the operation that matches a request; undefined without a match. */
 export function operationOf(method: string, url: string) {
   const { pathname } = new URL(url, 'http://gateway.test')
   const known = patterns.find(({ pattern }) => pattern.test(pathname))
@@ -19,7 +19,7 @@ export function operationOf(method: string, url: string) {
   return operation && { path: known.path, responses: operation.responses }
 }
 
-/** Throws where an answer has a status that openapi.json does not name for its operation. */
+/** Throws if openapi.json does not document the response's status for the operation. */
 export function checkDocumented(method: string, url: string, status: number): void {
   const operation = operationOf(method, url)
   if (!operation || String(status) in operation.responses) return

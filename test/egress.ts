@@ -6,17 +6,17 @@ import { createEgress, type EgressOptions } from '../src/gateway/egress.ts'
 const rules = (entries: readonly string[]) =>
   entries.flatMap((entry) => parseEgressEntry(entry) ?? assert.fail(`no entry: ${entry}`))
 
-/** The policy that these entries of the settings make. */
+/** Returns the policy of these settings. */
 export const policyOf = ({ deny = [], allow = [] }: { deny?: readonly string[]; allow?: readonly string[] } = {}) =>
   createEgressPolicy({ deny: rules(deny), allow: rules(allow) })
 
-/** The way out of a gateway with default settings, but for what is given. */
+/** Returns the egress of a gateway with default settings, except those given. */
 export function egressOf(options: Partial<EgressOptions> = {}) {
   const egress = createEgress({ policy: policyOf(), connectMs: 2_000, listenAddresses: () => [], ...options })
   const dispatcher = new Agent({ connect: egress.connector })
   return {
     ...egress,
-    /** For requests through its connector. */
+    /** Dispatcher for requests through its connector. */
     dispatcher,
     close() {
       egress.close()
@@ -25,5 +25,5 @@ export function egressOf(options: Partial<EgressOptions> = {}) {
   }
 }
 
-/** What a client of an upstream is given. */
+/** The connector of an upstream's client. */
 export const { connector } = egressOf()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { JsonError } from '../src/gateway/json.ts'
 
-/** What our reader has against a text; undefined: it took it. Any other error fails the test. */
+/** Returns the error of our parser for a text; undefined if it accepts the text. Any other error fails the test. */
 export function problemOf(read: () => unknown): string | undefined {
   try {
     read()
@@ -12,7 +12,10 @@ export function problemOf(read: () => unknown): string | undefined {
   }
 }
 
-/** A node of 24 or later takes an escaped key for another that it has read before, so only refusal is asked for. */
+/**
+ * Returns true if `JSON.parse` accepts the text. The parsed value is not used: Node 24 and later may confuse an escaped
+ * key with another.
+ */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text)

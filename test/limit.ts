@@ -1,14 +1,14 @@
 import { createHook } from 'node:async_hooks'
 import { before } from 'node:test'
 
-/** What every test of a file is below: it has the limit of those that say nothing of one. */
+/** The runner's root test: every test of a file inherits its limit unless it sets its own. */
 interface Root {
   timeout?: number
-  /** Node 22 and newer: what the command line says, which goes before. */
+  /** Node 22 and newer: command line options, which take precedence. */
   config?: { timeout?: number }
 }
 
-/** Node shows the root to nobody; it is made with the first hook or test. */
+/** Node does not expose the root test; it is created with the first hook or test. */
 function makeRoot(): Root {
   const made: Root[] = []
   const watch = createHook({
@@ -22,8 +22,8 @@ function makeRoot(): Root {
 }
 
 /**
- * Loaded in front of a test file (`--import`): a test that takes longer than `TEST_LIMIT_MS` fails by its own name, and
- * those behind it run. `--test-timeout` ends the file, and Node 20 does not say at which test.
+ * Preloaded for a test file (`--import`): a test that takes longer than `TEST_LIMIT_MS` fails by its own name, and the
+ * following ones run. `--test-timeout` would end the whole file, and Node 20 does not report the test.
  */
 function limitTests(limitMs: number): void {
   const root = makeRoot()
@@ -31,5 +31,5 @@ function limitTests(limitMs: number): void {
   if (root.config) root.config.timeout = limitMs
 }
 
-// what starts the files has no tests of its own
+// the runner's own process has no tests
 if (process.env.NODE_TEST_CONTEXT) limitTests(Number(process.env.TEST_LIMIT_MS ?? 300_000))

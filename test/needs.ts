@@ -1,6 +1,6 @@
 /**
- * For `test(title, { skip: needs('psql', hasPsql) }, …)`: skips what this machine cannot run, and says why. With CI set
- * what is missing is an error, so that no test is left out there for ever.
+ * For `test(title, { skip: needs('psql', hasPsql) }, …)`: skips a test that this machine cannot run, with the reason.
+ * With CI set a missing program is an error, so that no test is skipped there unnoticed.
  */
 export function needs(what: string, isThere: boolean): false | string {
   if (isThere) return false

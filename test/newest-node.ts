@@ -1,4 +1,4 @@
-// What is most likely to differ between versions of Node (streams, JSON, HTTP) runs on the image's too.
+// Runs the tests most likely to differ between Node versions (streams, JSON, HTTP) on the image's version too.
 import { spawnSync } from 'node:child_process'
 import { findNode } from './conformance/suite.ts'
 

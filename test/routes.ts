@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 
-/** The routes of `printRoutes()`, a tree: `├── api/v0/ (GET)` with the children's parts indented below their parent's. */
+/**
+ * Returns the routes of `printRoutes()`, a tree: `├── api/v0/ (GET)` with the children's parts indented below their
+ * parent's.
+ */
 export function routesOf(tree: string): { method: string; url: string }[] {
   const routes: { method: string; url: string }[] = []
   const parents: string[] = []

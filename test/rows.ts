@@ -4,20 +4,23 @@ import { fileURLToPath } from 'node:url'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
-/** Rows of `blackbox.tsv` that cannot have a test yet, with what they wait for. */
+/** Rows of `blackbox.tsv` that cannot have a test yet, with the reason. */
 export const waiting: Readonly<Record<string, string>> = {}
 
-/** Ids of the promises about security and reliability, each an example of a property (CONTRIBUTING, "Tests"). */
+/**
+ * Returns the ids of the promises about security and reliability, each an example of a property (CONTRIBUTING,
+ * "Tests").
+ */
 export function rowIds(): string[] {
   const [, ...rows] = readFileSync(join(folder, 'blackbox.tsv'), 'utf8').trimEnd().split('\n')
   return rows.map((row) => row.split('\t')[1]!)
 }
 
-/** Ids at the beginning of the titles in a test's source. */
+/** Returns the ids at the beginning of the titles in a test's source. */
 export const idsIn = (source: string): string[] =>
   [...source.matchAll(/['"`]((?:[A-Z]{2}-\d{2}[ :]+)+)/g)].flatMap(([, ids = '']) => ids.match(/[A-Z]{2}-\d{2}/g) ?? [])
 
-/** Ids that titles of tests begin with. */
+/** Returns the ids that test titles begin with. */
 export function coveredIds(): Set<string> {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
   return new Set(files.flatMap((name) => idsIn(readFileSync(join(folder, name), 'utf8'))))

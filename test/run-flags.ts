@@ -1,4 +1,4 @@
-/** How node's runner is started: a test may take as long as `limit.ts` says, and a file with all of its tests this. */
+/** Options for node's test runner: `limit.ts` limits a test, these limit a file with all its tests. */
 export const runnerFlags = [
   '--import',
   'tsx',

@@ -9,9 +9,9 @@ import { runnerFlags } from './run-flags.ts'
 import { makeTemplates } from './templates.ts'
 
 /**
- * Node 20's runner knows neither folders of TypeScript, nor a global set-up: this finds `*.test.ts` in the files and
- * folders given, starts PostgreSQL, runs node's runner on them and ends with its exit code. Options go to the runner.
- * Loading what a test imports takes longer than most tests: files of some folders share processes.
+ * Node 20's runner supports neither folders of TypeScript nor a global set-up: this finds `*.test.ts` in the given
+ * files and folders, starts PostgreSQL, runs node's runner on them and exits with its code. Options are passed to the
+ * runner. Loading imports takes longer than most tests, so files of some folders share processes.
  */
 async function main(args: string[]): Promise<number> {
   const flags = args.filter((arg) => arg.startsWith('-'))
@@ -25,7 +25,7 @@ async function main(args: string[]): Promise<number> {
   }
 }
 
-/** What is neither a unit test nor a property test may run on PostgreSQL and on the embedded store. */
+/** Returns true for tests other than unit and property tests, which may run on PostgreSQL and on the embedded store. */
 const usesStore = (path: string) => !/(^|\/)test\/(unit|property)(\/|$)/.test(path)
 
 async function runAll(args: readonly string[], needsStore: boolean): Promise<number> {
@@ -47,7 +47,7 @@ async function runAll(args: readonly string[], needsStore: boolean): Promise<num
   }
 }
 
-/** How many files share a process; of other folders each has its own. */
+/** Number of files per process; files of other folders each have their own. */
 const shared: Readonly<Record<string, number>> = { unit: 60, property: 60, integration: 6 }
 
 async function testsIn(path: string, batches: string): Promise<string[]> {
@@ -69,7 +69,7 @@ async function testsIn(path: string, batches: string): Promise<string[]> {
 async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const flags = [...runnerFlags, '--test-reporter=spec', ...args]
   const child = spawn(process.execPath, flags, { stdio: 'inherit', env: { ...process.env, ...env } })
-  // A terminal signals the whole group: the runner ends by itself, and the clean-up here still has to happen.
+  // a terminal signals the whole group: the runner ends by itself, and the clean-up here still has to run
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   const [code] = (await once(child, 'exit')) as [number | null]
   return code ?? 1

@@ -11,14 +11,14 @@ export type Engine = 'pglite' | 'postgres'
 
 const adminUrl = process.env.TEST_DATABASE_URL
 
-/** What storage tests run on. Without `TEST_DATABASE_URL` (test/run.ts sets it) the embedded store alone. */
+/** Engines for storage tests. Without `TEST_DATABASE_URL` (set by test/run.ts) only the embedded store. */
 export const engines: readonly Engine[] = adminUrl ? ['pglite', 'postgres'] : ['pglite']
 
-/** For tests that are not about storage: an embedded store costs a second of CPU each time it is opened. */
+/** Engine for tests unrelated to storage: an embedded store costs a second of CPU each time it is opened. */
 export const anyEngine: Engine = adminUrl ? 'postgres' : 'pglite'
 if (!adminUrl) console.error('*** TEST_DATABASE_URL is not set: no storage test runs on PostgreSQL ***')
 
-/** Where a registry lives: the two settings that differ between the engines. */
+/** Storage location of a registry: the two settings that differ between the engines. */
 export interface Place {
   readonly databaseUrl?: string
   readonly dataDir: string
@@ -26,7 +26,7 @@ export interface Place {
 
 const stacks = new WeakMap<TestContext, (() => unknown)[]>()
 
-/** Cleans up after the test, last made first; `t.after` itself runs in the order of the calls. */
+/** Runs clean-up work after the test, in reverse order; `t.after` itself runs in the order of the calls. */
 export function later(t: TestContext, clean: () => unknown): void {
   const stack = stacks.get(t) ?? []
   if (!stacks.has(t)) {
@@ -38,28 +38,28 @@ export function later(t: TestContext, clean: () => unknown): void {
   stack.push(clean)
 }
 
-/** An empty folder that is removed after the test. */
+/** Creates an empty folder that is removed after the test. */
 export async function tempDir(t: TestContext, below = tmpdir()): Promise<string> {
   const folder = await mkdtemp(join(below, 'towpath-test-'))
   later(t, () => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** A data directory with a migrated embedded store that nobody has used. */
+/** Returns a data directory with a migrated, unused embedded store. */
 export async function freshDataDir(t: TestContext): Promise<string> {
   const folder = await tempDir(t, storesFolder())
   await cp(join(await templateDir(), 'postgres'), join(folder, 'postgres'), { recursive: true })
   return folder
 }
 
-/** URL of a migrated database that nobody has used. */
+/** Returns the URL of a migrated, unused database. */
 export async function freshDatabase(t: TestContext): Promise<string> {
   const template = await templateDatabase()
-  // copying files costs half of what copying through the log does
+  // copying files costs half as much as copying through the write-ahead log
   return createDatabase(t, `template ${template} strategy file_copy`)
 }
 
-/** URL of an empty database: nothing is migrated. */
+/** Returns the URL of an empty database without migrations. */
 export const emptyDatabase = (t: TestContext): Promise<string> => createDatabase(t, '')
 
 async function createDatabase(t: TestContext, how: string): Promise<string> {
@@ -69,13 +69,13 @@ async function createDatabase(t: TestContext, how: string): Promise<string> {
   return urlOf(adminUrl!, name)
 }
 
-/** A fresh store of either engine. */
+/** Returns a fresh store of either engine. */
 export async function freshPlace(t: TestContext, engine: Engine): Promise<Place> {
   if (engine === 'pglite') return { dataDir: await freshDataDir(t) }
   return { databaseUrl: await freshDatabase(t), dataDir: await tempDir(t) }
 }
 
-/** A registry that is closed after the test. */
+/** Opens a registry that is closed after the test. */
 export async function startRegistry(
   t: TestContext,
   place: Place,
@@ -88,7 +88,7 @@ export async function startRegistry(
 
 const own: { dir?: Promise<string>; database?: Promise<string> } = {}
 
-/** A file that runs without test/run.ts makes its own. */
+/** Creates a template for a file that runs without test/run.ts. */
 async function templateDir(): Promise<string> {
   if (process.env.TEST_TEMPLATE_DIR) return process.env.TEST_TEMPLATE_DIR
   if (!own.dir) {

@@ -7,23 +7,23 @@ import { migrateToLatest } from '../src/registry/migrate.ts'
 import { openStore, type StoreOptions } from '../src/registry/store.ts'
 import { storesFolder } from './temporary.ts'
 
-/** Generous: the tests share the machine. */
+/** Generous limits, since the tests share the machine. */
 export const limits = { connectTimeoutMs: 60_000, queryTimeoutMs: 60_000 }
 
-/** For tests that lose the database on purpose. */
+/** Handlers for tests that lose the database on purpose. */
 export const quiet = { onIdleError: () => {}, onError: () => {} }
 
 export interface Templates {
-  /** Tells the test processes where they are. */
+  /** Environment that tells the test processes where the templates are. */
   readonly env: NodeJS.ProcessEnv
   remove(): Promise<void>
 }
 
-/** Migrates once per run what each test then copies: a first start of the embedded store takes seconds. */
+/** Migrates once per run and lets each test copy the result: a first start of the embedded store takes seconds. */
 export async function makeTemplates(url: string | undefined): Promise<Templates> {
   const mask = process.umask()
   const dir = await makeTemplateDir()
-  // the embedded store set the mask of this process, which tests that it starts would inherit
+  // the embedded store changed the umask of this process, which test processes would inherit
   process.umask(mask)
   const database = url && (await makeTemplateDatabase(url))
   return {
@@ -35,14 +35,14 @@ export async function makeTemplates(url: string | undefined): Promise<Templates>
   }
 }
 
-/** A data directory with a migrated embedded store. */
+/** Creates a data directory with a migrated embedded store. */
 export async function makeTemplateDir(): Promise<string> {
   const dataDir = await mkdtemp(join(storesFolder(), 'towpath-template-'))
   await migrate({ ...limits, ...quiet, dataDir })
   return dataDir
 }
 
-/** The name of a migrated database. */
+/** Creates a migrated database and returns its name. */
 export async function makeTemplateDatabase(url: string): Promise<string> {
   const name = newName('template')
   await administer(url, `create database ${name}`)

@@ -13,5 +13,8 @@ function hasRoom(folder: string): boolean {
   }
 }
 
-/** Where the stores of tests are, which nobody needs after the run: in memory where there is room, a quarter faster. */
+/**
+ * Returns the folder for the stores of tests, which are not needed after the run: in memory if there is room, a quarter
+ * faster.
+ */
 export const storesFolder = () => (hasRoom(MEMORY) ? MEMORY : tmpdir())

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Polls until `check` gives something true; a check that throws counts as not yet. */
+/** Polls until `check` returns a truthy value; an exception counts as not yet. */
 export async function until<T>(what: string, check: () => T | Promise<T>, limitMs = 120_000): Promise<T> {
   const end = performance.now() + limitMs
   for (let last: unknown; ;) {

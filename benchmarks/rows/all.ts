@@ -11,7 +11,7 @@ import { stdioCalls } from './stdio-calls.ts'
 import { stdioSpares } from './stdio-spares.ts'
 import { streams } from './streams.ts'
 
-/** In the order of the table. */
+/** Rows in the order of the table. */
 export const rows: readonly Row[] = [
   smallCalls,
   largeCalls,

@@ -5,7 +5,7 @@ const ADMIN = 'bench-admin-token-0123456789'
 const CLIENT = 'bench-client-token-0123456789'
 const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })
 
-/** The headers of a client that may use the server `bench`. */
+/** Headers of a client that may use the server `bench`. */
 export const client = bearer(CLIENT)
 
 export const server = (url: string) => ({ transport: 'streamable_http', url: `${url}/mcp` })
@@ -20,7 +20,7 @@ export const enterpriseOptions = (env: NodeJS.ProcessEnv = {}): GatewayOptions =
   adminHeaders: bearer(ADMIN)
 })
 
-/** A gateway in enterprise mode with one server and one client that has a token and an allow list. */
+/** Starts an enterprise gateway with one server and one client that has a token and an allow list. */
 export async function enterpriseGateway(
   bench: Bench,
   upstreamUrl: string,

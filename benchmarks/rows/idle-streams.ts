@@ -12,12 +12,12 @@ import type { Row } from './row.ts'
 
 const STREAMS = 5_000
 const QUICK_STREAMS = 500
-/** Opened and closed before: code, pools and the heap find their size. */
+/** Streams opened and closed before the measurement, so that code, pools and the heap reach their size. */
 const WARM_UP = 500
 const SETTLE_MS = 2_000
 /**
- * Together as long as a stream says nothing of itself, so that what all of them say is among it; and all rounds count, or
- * one in which they say nothing could stand for one in which they do.
+ * The time in total equals a stream's keep-alive interval, so that it includes the keep-alives of all streams; every
+ * round counts, since a round without keep-alives must not stand for one with them.
  */
 const options = { perSecond: 250, rounds: 4, ms: 4_000 }
 const client = ['--import', import.meta.resolve('tsx'), fileURLToPath(new URL('../stream-client.ts', import.meta.url))]
@@ -42,7 +42,7 @@ async function hold(bench: Bench, url: string, count: number, hasSessions: boole
   return { closed: () => closed, stop }
 }
 
-/** KiB of resident memory for each stream beyond what the process needs after it has had streams before. */
+/** Returns KiB of resident memory per stream, beyond the memory of the process after earlier streams have closed. */
 async function memory(bench: Bench, pid: number, url: string, count: number, hasSessions: boolean) {
   const warmUp = await hold(bench, url, WARM_UP, hasSessions)
   await warmUp.stop()

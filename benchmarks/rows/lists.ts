@@ -11,7 +11,7 @@ interface Page {
   readonly result: { readonly tools: readonly object[]; readonly nextCursor?: string }
 }
 
-/** The parameters of every page of the gateway's list, and how many bytes the smallest has. */
+/** Returns the parameters of every page of the gateway's list, and the byte size of the smallest page. */
 async function pages({ mcp }: Gateway, count: number): Promise<{ asked: Params[]; minBytes: number }> {
   const asked: Params[] = []
   let minBytes = Infinity

@@ -10,7 +10,7 @@ import type { Row } from './row.ts'
 const TOOLS = 20
 const full = { servers: 1_000, groups: 200, clients: 500 }
 const quick = { servers: 50, groups: 10, clients: 25 }
-/** Registrations at a time. */
+/** Concurrent registrations. */
 const ABREAST = 8
 const WRITES = 20
 const QUICK_WRITES = 6
@@ -38,7 +38,10 @@ async function fill({ register, admin }: Gateway, upstreamUrl: string, size: typ
   await inTurns(size.clients, (index) => make('/clients', { name: `client_${index}`, allowed_servers: some(index, 5) }))
 }
 
-/** Milliseconds of each write until its answer, which comes once the catalog that serves calls holds it. */
+/**
+ * Returns the milliseconds of each write until its response, which arrives once the serving catalog includes the
+ * server.
+ */
 async function write({ admin }: Gateway, count: number): Promise<number[]> {
   const took: number[] = []
   for (let index = 0; index < count; index++) {

@@ -2,11 +2,11 @@ import type { Bench } from '../bench.ts'
 import { cpuRatio, errorsOf, figures, type Measured } from '../compare.ts'
 import type { Outcome } from '../outcome.ts'
 
-/** A row of the table, or rows that share what they start. */
+/** A row of the table, or several rows that share their set-up. */
 export interface Row {
   readonly numbers: readonly number[]
   readonly work: string
-  /** Past it the row has failed. */
+  /** Time limit after which the row has failed. */
   readonly limitSeconds: number
   run(bench: Bench): Promise<Outcome[]>
 }
@@ -21,7 +21,7 @@ interface CpuOutcome {
   readonly atMost: number
 }
 
-/** An outcome that compares the CPU per request of two candidates. */
+/** Returns an outcome that compares the CPU per request of two candidates. */
 export const cpuOutcome = ({ row, work, reference, atMost }: CpuOutcome, one: Measured, other: Measured): Outcome => ({
   row,
   work,

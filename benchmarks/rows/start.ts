@@ -9,7 +9,7 @@ const STARTS = 5
 const IDLE_STARTS = 3
 const QUICK_STARTS = 2
 const IDLE_MS = 3_000
-/** Finer than a start is long. */
+/** Much shorter than a start takes. */
 const POLL_MS = 2
 
 interface Subject {
@@ -19,7 +19,7 @@ interface Subject {
   readonly rssMib: number[]
 }
 
-/** Milliseconds from the start of the process to its first 200. */
+/** Returns the milliseconds from the start of the process to its first 200 response. */
 async function timed(process: Started, url: string): Promise<number> {
   const begun = performance.now()
   const isOver = async () => process.child.exitCode !== null || (await isUp(url).catch(() => false))
@@ -49,7 +49,7 @@ async function measureAll(bench: Bench, count: number, idleMs: number): Promise<
     ...(bench.hasPostgres ? [onPlace('PostgreSQL', await bench.place('postgres'))] : []),
     onPlace('embedded', await bench.place('embedded'))
   ]
-  // the first start makes the schema
+  // the first start creates the schema
   for (const { name, start } of gateways) await measure(subject(name, start), 0)
   const subjects = [bare, ...gateways]
   for (let round = 0; round < (bench.isQuick ? QUICK_STARTS : count); round++) {

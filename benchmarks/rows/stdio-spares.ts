@@ -24,10 +24,13 @@ const SPAWNS = 4
 const CALLERS = 2
 const SETTLE_MS = 5_000
 const EXPIRY_MS = 60_000
-/** The timers of the gateway are not exact. */
+/** Tolerance for the gateway's timers, which are not exact. */
 const SLACK_MS = 5_000
 
-/** Starts the server, greets it, calls once and ends it: ms until the answer is there. */
+/**
+ * Starts the server, performs the handshake, makes one call and ends the server. Returns the milliseconds until the
+ * result.
+ */
 async function spawnPerCall(): Promise<number> {
   const begun = performance.now()
   const child = spawn(process.execPath, everything, { stdio: ['pipe', 'pipe', 'ignore'] })

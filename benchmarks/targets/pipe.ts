@@ -1,4 +1,4 @@
-// The bare pipe: a server process for each connection, the lines of its answers as they are. Nothing is read or checked.
+// A bare pipe: a server process for each connection, whose output lines are forwarded without parsing or checks.
 import { spawn } from 'node:child_process'
 import { createServer, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

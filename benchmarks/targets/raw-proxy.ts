@@ -1,4 +1,4 @@
-// What one Node.js thread cannot be below: bytes in by node:http, bytes out by undici, nothing read, nothing checked.
+// The lower bound for one Node.js thread: bytes in by node:http, bytes out by undici, nothing parsed or checked.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { Pool } from 'undici'
 import { listen } from './listen.ts'

@@ -1,4 +1,4 @@
-// Answers with the pages of one list in turn, made at the start; of a request only its id is read.
+// Answers with prebuilt pages of one list in turn; only the id of a request is parsed.
 import { createServer } from 'node:http'
 import { listen } from './listen.ts'
 import { tools } from './tools.ts'

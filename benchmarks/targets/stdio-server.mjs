@@ -1,5 +1,5 @@
-// A server over stdio that costs as little as it can. Plain JavaScript: one runs for each caller, each without a compiler.
-// With a folder as its argument it answers with the file in it that `text` and `size` of a call name.
+// A minimal stdio server. Plain JavaScript: one process runs per caller, without a TypeScript loader. With a folder as
+// its argument it answers with the file in that folder selected by `text` and `size` of a call.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

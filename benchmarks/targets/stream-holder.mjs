@@ -1,4 +1,4 @@
-// Holds event streams open and does nothing else: what a stream costs in Node.js itself.
+// Holds event streams open and does nothing else: the cost of a stream in Node.js itself.
 import { createServer } from 'node:http'
 
 const server = createServer((request, response) => {

@@ -9,7 +9,7 @@ const inputSchema = {
   required: ['message']
 }
 
-/** Definitions of a usual size, the first of them `echo`. */
+/** Tool definitions of a typical size, the first of them `echo`. */
 export const tools = (count: number, prefix = '') =>
   Array.from({ length: count }, (_, index) => ({
     name: `${prefix}${index === 0 ? 'echo' : `tool_${index}`}`,
@@ -18,10 +18,13 @@ export const tools = (count: number, prefix = '') =>
     annotations: { readOnlyHint: true }
   }))
 
-/** Stands in every right answer to a call, wherever the answer is cut in two. */
+/** Text that every correct call result contains, wherever the response is split. */
 export const CALL_MARKER = 'x'.repeat(20)
 
-/** `escapes`: JSON in a string, a backslash every few bytes. `unicode`: nothing but `\\uXXXX`, as encoders to ASCII write it. */
+/**
+ * `escapes`: JSON inside a string, a backslash every few bytes. `unicode`: only `\\uXXXX`, as ASCII-only encoders write
+ * it.
+ */
 export type Text = 'plain' | 'escapes' | 'unicode'
 
 const rows = (count: number) =>
@@ -31,19 +34,19 @@ const rows = (count: number) =>
     1
   )
 
-/** The inside of a JSON string; more than `size` bytes. */
+/** Content of a JSON string, longer than `size` bytes. */
 const insides: Readonly<Record<Text, (size: number) => string>> = {
   plain: (size) => 'x'.repeat(size),
   escapes: (size) => JSON.stringify(rows(Math.ceil(size / 60) + 1)).slice(1, -1),
   unicode: (size) => String.raw`\u0441\u044a\u0435\u0448\u044c`.repeat(Math.ceil(size / 30) + 1)
 }
 
-/** The result of `echo` as JSON: text of `size` bytes, a few more where an escape does not end there. */
+/** The result of `echo` as JSON: text of `size` bytes, or a few more to complete an escape sequence. */
 export function echoResult(size: number, text: Text = 'plain'): string {
   const inside = insides[text](size)
   let end = Math.max(size - CALL_MARKER.length, 0)
   if (text === 'unicode') end -= end % 6
-  // a backslash at the end may belong to what follows
+  // a trailing backslash may begin an escape sequence
   while (inside[end - 1] === '\\') end++
   return `{"content":[{"type":"text","text":"${CALL_MARKER}${inside.slice(0, end)}"}],"isError":false}`
 }

@@ -1,6 +1,6 @@
-// A server over HTTP that costs as little as it can. `/mcp` speaks both eras and has no sessions; `/legacy/mcp` is legacy;
-// `/session/mcp` is too, and demands its session id; `/events/mcp` answers by event stream, with progress where a token asks for it. `?tools=20`
-// says how many tools are listed.
+// A minimal HTTP server. `/mcp` speaks both eras without sessions; `/legacy/mcp` is legacy; `/session/mcp` is legacy
+// and requires its session id; `/events/mcp` answers with an event stream, with progress if the request has a progress
+// token. `?tools=20` sets the number of listed tools.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { echoResult, type Text, tools } from './tools.ts'

@@ -11,10 +11,10 @@ import { later } from '../store.ts'
 import { until } from '../until.ts'
 
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
-/** For the options of every test that needs a browser. */
+/** The `skip` option of every test that needs a browser. */
 export const skip = needs(`Chromium at ${executablePath} (CHROMIUM_PATH)`, existsSync(executablePath))
 
-/** Nothing but the pages of the gateway is asked for: no updates, no experiments, no names of other hosts. */
+/** The browser requests nothing but the gateway's pages: no updates, experiments or name resolution of other hosts. */
 const args = [
   '--disable-gpu',
   '--disable-quic',
@@ -24,7 +24,7 @@ const args = [
   '--disable-sync'
 ]
 
-/** What pages ask of the API goes out up to so much later: a test that looks too early fails. */
+/** Upper bound of a random delay for API requests of pages, in milliseconds; exposes tests that check too early. */
 const latestMs = Number(process.env.BROWSER_DELAY_MS ?? 0)
 
 const goLate = async (route: Route) => {
@@ -39,7 +39,7 @@ const newest = (folder: string): number =>
     )
   )
 
-/** The tests see what `npm run build` made; an old build would tell nothing. */
+/** Fails unless the build is up to date: the tests run the output of `npm run build`. */
 export function requireBuild(): void {
   const page = join(root, 'dist/dashboard/index.html')
   const isFresh = existsSync(page) && statSync(page).mtimeMs >= newest(join(root, 'dashboard/src'))
@@ -47,15 +47,15 @@ export function requireBuild(): void {
 }
 
 export interface Visit extends BrowserContextOptions {
-  /** Messages on the console that belong to what is tested, for example a refusal of the gateway. */
+  /** Console messages that the test expects, for example an error response of the gateway. */
   readonly expected?: RegExp
 }
 
-/** A gateway with its dashboard, and a browser. One of each is enough for a file of tests. */
+/** A gateway with its dashboard, and a browser. A file of tests needs one of each. */
 export interface Site {
   readonly gateway: Gateway
   readonly browser: Browser
-  /** Opens a page at a hash; afterwards nothing may stand on its console, and nothing may have been asked of other hosts. */
+  /** Opens a page at a hash. Afterwards its console must be empty, and no request may have gone to another host. */
   visit(hash: string, work: (page: Page) => Promise<void>, options?: Visit): Promise<void>
 }
 
@@ -88,7 +88,7 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
       await page.locator('h1').waitFor()
       await work(page)
     } finally {
-      // what is on its way may find the page closed
+      // a request in flight may find the page closed
       for (const routed of [page, opened]) await routed.unrouteAll({ behavior: 'ignoreErrors' })
       await opened.close()
     }
@@ -107,7 +107,7 @@ interface AxeResults {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
 }
 
-/** What axe finds wrong with the page as it is shown now: a rule and an element each. */
+/** Returns the violations that axe reports for the current page, one rule and element each. */
 export async function findBarriers(page: Page): Promise<string[]> {
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe)
   const { violations } = (await page.evaluate(
@@ -116,37 +116,43 @@ export async function findBarriers(page: Page): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
 }
 
-/** Gives the window another width, and waits until the page has it. */
+/** Sets the width of the window and waits until the page has it. */
 export async function resize(page: Page, width: number): Promise<void> {
   await page.setViewportSize({ width, height: 900 })
   await holds(page, `innerWidth === ${width}`)
 }
 
-/** By how many pixels the page is wider than its window. */
+/** Returns how many pixels the page is wider than its window. */
 export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - innerWidth')
 
-/** Leads a page that is open to another hash, without loading it anew. */
+/** Navigates an open page to another hash without a reload. */
 export async function go(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
-  // pages that are loaded when they are first shown
+  // some pages are loaded on first use
   await page.locator('main h1').waitFor()
   await settled(page)
 }
 
-/** Until an expression is true on the page. Playwright's own way asks with `eval`, which the policy of the pages forbids. */
+/**
+ * Waits until an expression is true on the page. Playwright's own method uses `eval`, which the Content-Security-Policy
+ * forbids.
+ */
 export const holds = (page: Page, expression: string): Promise<boolean> =>
   until(expression, () => page.evaluate<boolean>(expression))
 
-/** Until what is read is what is wanted. What a page shows follows its data: read once, it is seen too early. */
+/**
+ * Waits until `read` returns the expected value: a page updates after its data arrives, so a single read may come too
+ * early.
+ */
 export const becomes = <T>(wanted: T, read: () => Promise<T>): Promise<boolean> =>
   until(JSON.stringify(wanted), async () => {
     assert.deepEqual(await read(), wanted)
     return true
   })
 
-/** Holds the next request to a URL up: `asked` is that request, which goes on when the test says so. */
+/** Holds the next request to a URL; `request` resolves with its route, which the test then continues. */
 export async function hold(page: Page, url: RegExp): Promise<{ readonly asked: Promise<Route> }> {
   let take!: (route: Route) => void
   const asked = new Promise<Route>((resolve) => {
@@ -156,9 +162,9 @@ export async function hold(page: Page, url: RegExp): Promise<{ readonly asked: P
   return { asked }
 }
 
-/** Keys that belong together, as fast as somebody presses them: the page waits for the second one a short time only. */
+/** Presses a sequence of keys without delay: the page waits only briefly for the second key. */
 export const pressTogether = (page: Page, ...keys: readonly string[]): Promise<unknown> =>
   Promise.all(keys.map((key) => page.keyboard.press(key)))
 
-/** Until no skeleton stands in for data. */
+/** Waits until no skeleton stands in for data. */
 export const settled = (page: Page): Promise<void> => page.locator('.skeleton').first().waitFor({ state: 'detached' })

@@ -68,12 +68,12 @@ test('calls are told apart, followed live and explained in the browser', { skip 
         await cause.filter({ hasText: 'HTTP 502' }).click()
         await rowsBecome(page, 1)
         await page.getByRole('button', { name: 'beta__echo' }).waitFor()
-        // the address is enough
+        // the URL alone restores the filters
         await go(page, shared.slice(shared.indexOf('#')))
         await rowsBecome(page, 3)
         await cause.filter({ hasText: 'reports' }).click()
         await rowsBecome(page, 5)
-        // a text is looked for by the gateway
+        // the gateway searches the text
         await page.getByRole('searchbox').fill('HTTP 502')
         await rowsBecome(page, 1)
         await page.waitForURL(/q=HTTP(?:\+|%20)502/)
@@ -99,7 +99,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
       await becomes('0', () => fact(page, 'In flight'))
       faulty.mode = 'none'
 
-      // it is written down a moment later, and nothing above the list may still grow
+      // the row is written shortly afterwards; the list must not shift later
       await calls(page).filter({ hasText: 'Cancelled' }).waitFor()
       await causes(page).first().waitFor()
       await settled(page)

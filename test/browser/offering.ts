@@ -10,7 +10,7 @@ const node = {
   required: ['label']
 }
 
-/** A schema with everything that people miss in forms made from schemas. */
+/** A schema with the features that generated forms often lack. */
 const orderSchema = {
   type: 'object',
   allOf: [{ properties: { id: { type: 'integer', minimum: 1 } }, required: ['id'] }, { $ref: '#/$defs/named' }],
@@ -48,15 +48,15 @@ const results: Readonly<Record<string, object>> = {
 }
 
 export interface Offering extends Upstream {
-  /** Tools that it lists; what is changed here is seen at the next refresh. */
+  /** The listed tools; a change is visible after the next refresh. */
   readonly tools: { name: string; description: string; inputSchema: object; [member: string]: unknown }[]
   readonly prompts: { description: string }[]
   readonly resources: { mimeType: string }[]
-  /** Lets the calls of `wait` end. */
+  /** Ends the pending calls of `wait`. */
   release(): void
 }
 
-/** An upstream that has something of everything. */
+/** Starts an upstream with items of every kind. */
 export async function startOffering(t: TestContext): Promise<Offering> {
   const none = { type: 'object' }
   const tools: Offering['tools'] = [

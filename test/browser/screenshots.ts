@@ -12,7 +12,7 @@ import { freshPlace, later, tempDir, type Place } from '../store.ts'
 import { go, holds, settled, startSite, type Site } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
-/** `npm run screenshots`: the pictures of the documentation, of a gateway that has been used for a day. */
+/** `npm run screenshots`: takes the pictures for the documentation of a gateway with a day of calls. */
 const folder = join(root, 'docs/images')
 const DAY_MS = 86_400_000
 
@@ -27,13 +27,13 @@ const used: readonly (readonly [server: string, item: string, ms: number, share:
 
 const clients = ['claude-code', 'claude-code', 'cursor', 'codex'] as const
 
-/** The same numbers every time. */
+/** Returns a generator of the same numbers in every run. */
 function random(seed: number): () => number {
   let state = seed
   return () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647
 }
 
-/** Calls of the last day, more by day than by night. */
+/** Returns the calls of the last day, more by day than by night. */
 function pastCalls(): object[] {
   const next = random(42)
   return Array.from({ length: 2_400 }, (_, at) => {
@@ -115,7 +115,7 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
   await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 3 })
 }
 
-/** Until every figure is there: they are asked for apart from what a page lists. */
+/** Waits until every count is shown: counts are loaded separately from the list. */
 const counted = (page: Page) =>
   holds(page, '![...document.querySelectorAll(".facts dd")].some(({ textContent }) => textContent.startsWith("—"))')
 
@@ -139,7 +139,7 @@ const paste = async (page: Page) => {
   await page.getByLabel('LINEAR_TOKEN').waitFor()
 }
 
-/** Fills the fields of a form, by the beginnings of their labels, and runs it. */
+/** Fills the fields of a form, by the beginnings of their labels, and submits it. */
 const run = (fields: Readonly<Record<string, string>>) => async (page: Page) => {
   for (const [name, text] of Object.entries(fields)) await page.getByLabel(new RegExp(`^${name}\\b`)).fill(text)
   await page.locator('button[data-run]').click()

@@ -119,7 +119,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('what others change is seen without reloading, and a call on the page of calls', async () => {
     await visit('#/servers', async (page) => {
-      // what happens before the page can hear of it, too
+      // includes changes made before the page's event stream opens
       const { asked } = await hold(page, /\/dashboard\/events$/)
       await page.reload()
       const listening = await asked
@@ -151,7 +151,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
         await control.check()
         await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
 
-        // what is pressed while a change is under way follows it
+        // a key pressed during a change is applied after it
         const { asked } = await hold(page, /\/enabled$/)
         await control.click()
         const first = await asked
@@ -216,7 +216,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByText('1 added, 1 failed').waitFor()
       await page.getByRole('button', { name: 'Add 1 server', exact: true }).waitFor()
 
-      // one that takes its time shows that it is under way, and for how long
+      // a slow change shows its progress and duration
       await page
         .getByRole('textbox', { name: 'Configuration' })
         .fill(JSON.stringify({ mcpServers: { slow: { url: hanging.url } } }))
@@ -246,7 +246,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
           const loading = await hold(page, own)
           await save.continue()
           const load = await loading.asked
-          // as long as what was saved is not known, nobody comes upon the form of before
+          // while the saved state is unknown, the old form must not be shown
           await page.getByRole('tab', { name: 'Settings' }).click()
           await load.continue()
           await page.getByRole('tab', { name: /^Tools/, selected: true }).waitFor()
@@ -280,7 +280,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByRole('button', { name: 'Add server' }).click()
       await page.getByText(/The link expires in \d+:\d\d/).waitFor()
       const target = await page.getByRole('link', { name: 'Open sign-in page' }).getAttribute('href')
-      // what the other tab does where the person agrees
+      // the other tab, after the user consents
       const callback = await fetch(await as.agree(target!))
       assert.equal(callback.status, 200)
       assert.match(callback.headers.get('content-type') ?? '', /text\/html/)

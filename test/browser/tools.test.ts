@@ -15,7 +15,7 @@ const field = (page: Page, name: string) => page.getByLabel(new RegExp(`^${name}
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 const callTool = (page: Page) => page.getByRole('button', { name: /^Call tool/ })
 
-/** The body of the next request to a path, as text. */
+/** Returns the body of the next request to a path, as text. */
 const sent = async (page: Page, path: string, work: () => Promise<void>): Promise<string> => {
   const [request] = await Promise.all([page.waitForRequest((each) => each.url().endsWith(path)), work()])
   return request.postData() ?? ''
@@ -90,13 +90,13 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await json.fill('{"id": 7, ')
       await page.getByText(/^Not JSON/).waitFor()
       await button(page, 'Form').click()
-      // what is no JSON is not thrown away
+      // invalid JSON is kept, not discarded
       await holds(page, 'document.activeElement.matches("textarea[aria-invalid=true]")')
       assert.equal(await json.inputValue(), '{"id": 7, ')
       await json.fill('{"id": 7, "title": "Ship", "other": [1], "size": "huge"}')
       await button(page, 'Form').click()
       await becomes('7', () => field(page, 'id').inputValue())
-      // nothing is sent unseen
+      // nothing hidden is sent
       await becomes('[\n  1\n]', () => page.getByLabel('Value of other').inputValue())
       await page.getByText('does not fit the form').waitFor()
       await page.reload()
@@ -168,7 +168,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.getByText('Waiting for the server').waitFor()
       const waiting = () => offering.requests.filter(({ message }) => message.params?.name === 'wait')
       await until('the call to arrive', () => waiting().length === 1)
-      // the focus goes to the button that takes the place of the one that had it
+      // focus moves to the button that replaces the focused one
       await holds(page, 'document.activeElement?.textContent === "Cancel"')
       await page.keyboard.press('Enter')
       await page.getByText('Cancelled.').waitFor()
@@ -426,7 +426,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     await visit('#/tools', async (page) => {
       await page.getByText('tokens of tool definitions').waitFor()
       const filter = page.getByRole('searchbox')
-      // the machine may be busy: what counts is how long the page computes, and the best of them
+      // the machine may be busy: the time counts that the page computes, the best of several runs
       const client = await page.context().newCDPSession(page)
       await client.send('Performance.enable', { timeDomain: 'threadTicks' })
       const computed = async () => {

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import { at, sendResult, startUpstream, textResult, type Upstream } from '../e2e/upstream.ts'
 import { tempDir } from '../store.ts'
 
-/** What runs code wherever text is taken for HTML, and what is not seen. */
+/** Text that runs code if it is inserted as HTML, and characters that are invisible. */
 export const hostile = {
   image: '<img src=x onerror="window.__x=1">',
   script: '<script>window.__x=1</script>',
@@ -15,7 +15,7 @@ export const hostile = {
 
 const evil = Object.values(hostile).join(' ')
 
-/** An upstream whose every name and text is hostile. */
+/** Starts an upstream with hostile names and texts everywhere. */
 export function startHostile(t: TestContext): Promise<Upstream> {
   const answers: Readonly<Record<string, object>> = {
     initialize: {
@@ -60,7 +60,7 @@ export function startHostile(t: TestContext): Promise<Upstream> {
 
 const good = fileURLToPath(new URL('../fixtures/stdio/good.mjs', import.meta.url))
 
-/** A command that works until it is broken; then it writes to stderr and exits. */
+/** Returns a command that works until it is broken; then it writes to stderr and exits. */
 export async function makeBreakable(t: TestContext, complaint: string) {
   const folder = await tempDir(t)
   const script = join(folder, 'server.mjs')

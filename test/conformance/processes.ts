@@ -5,17 +5,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Started {
   readonly pid: number
-  /** What it wrote to stdout and stderr so far. */
+  /** Its output on stdout and stderr so far. */
   readonly output: () => string
-  /** The exit code, or the name of the signal that ended it. */
+  /** Resolves with the exit code, or the name of the signal that ended the process. */
   readonly exited: Promise<number | string>
-  /** Ends it by its pid: a polite signal, and after 10 s the one that cannot be refused. */
+  /** Ends the process by its pid: SIGTERM, and SIGKILL after 10 s. */
   readonly stop: () => Promise<void>
 }
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR']
 
-/** A child process with nothing of our environment that could configure it. */
+/** Starts a child process without any variable of our environment that could configure it. */
 export function start(command: string, args: readonly string[], env: Record<string, string> = {}): Started {
   const own = Object.fromEntries(passedOn.map((name) => [name, process.env[name]]))
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...own, ...env } })
@@ -35,7 +35,7 @@ export function start(command: string, args: readonly string[], env: Record<stri
   return { pid: child.pid ?? 0, output: () => output, exited, stop }
 }
 
-/** Waits until `check` gives something; throws what the process said when it ends before that, or when it is too late. */
+/** Waits until `check` returns a value; throws with the process's output if the process ends first or time runs out. */
 export async function ready<T>(
   { output, exited }: Started,
   check: () => T | Promise<T>,

@@ -23,14 +23,14 @@ import {
   suiteArguments
 } from './suite.ts'
 
-/** The official conformance suite against the gateway; `docs/how-to/conformance.md` explains the options. */
+/** Options of `run.ts`, the official conformance suite against the gateway; see `docs/how-to/conformance.md`. */
 interface Options {
   readonly direct: boolean
   readonly sets: readonly Revision[]
   readonly scenario: string | undefined
   readonly upstream: Upstream
   readonly sessionMode: string
-  /** Another endpoint of the gateway than that of the group. */
+  /** Path of an endpoint other than the group's. */
   readonly path: string | undefined
 }
 
@@ -76,7 +76,7 @@ async function run(options: Options, launch: Launch, folder: string): Promise<nu
   return failed === 0 ? 0 : 1
 }
 
-/** The URL under test. The suite checks host names, so it is one that a browser on this machine could have. */
+/** Returns the URL under test. The suite checks the Host header, so the URL uses a host name valid for this machine. */
 async function startTarget(options: Options, launch: Launch, dataDir: string): Promise<string> {
   if (options.direct) return (await startFixture(launch, 'http')).replace('127.0.0.1', 'localhost')
   const [origin, server] = await Promise.all([

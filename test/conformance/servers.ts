@@ -18,7 +18,7 @@ export async function startFixture(launch: Launch, kind: Exclude<Upstream, 'stdi
   return ready(started, () => /^http:\S+/m.exec(started.output())?.[0])
 }
 
-/** What registers the fixture; over HTTP and SSE it is started for that. */
+/** Returns the registration of the fixture; over HTTP and SSE the fixture is started first. */
 export async function registration(launch: Launch, upstream: Upstream, sessionMode: string): Promise<object> {
   const session = { name, session_mode: sessionMode }
   if (upstream === 'stdio')
@@ -32,7 +32,7 @@ export async function registration(launch: Launch, upstream: Upstream, sessionMo
   return { ...session, transport, url: await startFixture(launch, upstream) }
 }
 
-/** Starts a gateway in development mode on a store of its own. Resolves with its origin. */
+/** Starts a gateway in development mode on its own store. Resolves with its origin. */
 export async function startGateway(launch: Launch, dataDir: string): Promise<string> {
   const port = await freePort()
   const origin = `http://localhost:${port}`
@@ -46,7 +46,7 @@ export async function startGateway(launch: Launch, dataDir: string): Promise<str
   return origin
 }
 
-/** Registers the fixture as the one server of a group with bare names. Resolves with the group's path. */
+/** Registers the fixture as the only server of a group with bare names. Resolves with the group's path. */
 export async function register(origin: string, server: object): Promise<string> {
   await post(`${origin}/api/v0/servers`, server)
   await post(`${origin}/api/v0/tool-groups`, { name, included_servers: [name], tool_names: 'bare' })

@@ -16,7 +16,7 @@ export interface Verdict {
   readonly scored: boolean
   readonly passed: boolean
   readonly failedChecks: readonly CheckNote[]
-  /** What the suite warns of; it counts for nothing. */
+  /** Warnings of the suite; they do not affect the result. */
   readonly warnings: readonly CheckNote[]
 }
 
@@ -31,8 +31,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const suite = join(root, 'node_modules/@modelcontextprotocol/conformance')
 
 /**
- * The suite does not start on Node 20: our own binary if it is newer, else a packaged one. That is installed on first use,
- * apart from the project: npm puts the binaries of a project's packages before everybody's own.
+ * Returns a Node.js binary that can run the suite, which does not start on Node 20: our own if it is newer, else a
+ * packaged one. The packaged one is installed on first use, outside the project: npm puts the binaries of a project's
+ * packages first on the PATH.
  */
 export function findNode(): string {
   if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath
@@ -47,13 +48,13 @@ export function findNode(): string {
   throw new Error('the conformance suite needs Node 22 or newer, and the packaged one could not be installed')
 }
 
-/** The arguments that run a revision's required scenarios, or one scenario at that revision, against `url`. */
+/** Returns the arguments that run a revision's required scenarios, or one scenario at that revision, against `url`. */
 export function suiteArguments(url: string, revision: Revision, folder: string, scenario?: string): string[] {
   const which = scenario ? ['--scenario', scenario, '--spec-version', revision] : ['--requirements', revision]
   return [join(suite, 'dist/index.js'), 'server', '--url', url, ...which, '--output-dir', folder, '--timeout', '15000']
 }
 
-/** The scenarios that count for a revision, from the list that comes with the suite. */
+/** Returns the scenarios that count for a revision, from the list that comes with the suite. */
 function scoredScenarios(revision: Revision): string[] {
   const lines = readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8').split('\n')
   const list = lines.slice(lines.indexOf('server:') + 1)
@@ -61,7 +62,7 @@ function scoredScenarios(revision: Revision): string[] {
   return list.slice(0, end).flatMap((line) => /^ +- ([\w-]+)/.exec(line)?.[1] ?? [])
 }
 
-/** What a run of the suite left in `folder`: the required scenarios in their order, then the others. */
+/** Reads the verdicts of a run from `folder`: the required scenarios in order, then the others. */
 export function readVerdicts(folder: string, revision: Revision, scenario?: string): Verdict[] {
   const checks = new Map<string, Check[]>()
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {

@@ -12,7 +12,7 @@ interface Document {
 }
 const { paths } = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as Document
 
-/** Every REST route that needs a token, with a path that leads to it. */
+/** Every REST route that requires a token, with a matching path. */
 const rest = Object.entries(paths).flatMap(([path, operations]) =>
   path.startsWith('/api/')
     ? Object.keys(operations).map((method) => [method.toUpperCase(), path.replace(/\{\w+\}/g, 'x')] as const)
@@ -25,7 +25,7 @@ const mcp = [
   ...['/sse', '/v0/groups/g1/sse'].map((path) => ['GET', path] as const),
   ...['/message?sessionId=x', '/v0/groups/g1/message?sessionId=x'].map((path) => ['POST', path] as const)
 ]
-/** What is there for nobody: whether something is there is not told to strangers. */
+/** Unknown paths: an anonymous caller must not learn if a path exists. */
 const unknown = [
   ...['/api/v0/nothing', '/api/v1/servers', '/nothing', '/api/v0/servers/', '/API/v0/servers'].map(
     (path) => ['GET', path] as const
@@ -210,7 +210,7 @@ test('AN-02 a body that arrives after its token was revoked does nothing', { ski
     })
     request.write(body.slice(0, 5))
     const finish = async () => {
-      // what was sent so far is known to have arrived once a later request is answered
+      // a response to a later request shows that all earlier ones have arrived
       await gateway.as(token).get('/api/v0/users')
       assert.equal((await gateway.admin.remove('/api/v0/users/second')).status, 204)
       request.end(body.slice(5))

@@ -10,7 +10,7 @@ interface Document {
 }
 const { paths } = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as Document
 
-/** Contract 5.4, and the routes that decisions add: all else is for administrators. */
+/** Routes for the role user: http-contract.md 5.4 and later decisions. All others are for administrators. */
 const forUsers = new Set([
   'GET /api/v0/servers',
   'GET /api/v0/servers/{name}',

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startGateway, type Gateway } from './harness.ts'
 import { needs } from '../needs.ts'
 
-/** Everything that the gateway sends until it closes the connection; `open` after a second without the end. */
+/** Returns everything that the gateway sends until it closes the connection; `open` after a second without an end. */
 async function exchange({ port }: Gateway, bytes: string): Promise<{ received: string; closed: boolean }> {
   const socket = connect(port, '127.0.0.1')
   let received = ''

@@ -10,7 +10,7 @@ import { at, echoTool, sendResult, startUpstream, textResult, type Message } fro
 
 const tool = (name: string, description = 'As it was') => ({ ...echoTool, name, description })
 
-/** Says on the call's own stream that the list has changed, then answers. */
+/** Sends a list change on the call's own stream, then answers. */
 function announce({ id }: Message, response: ServerResponse): void {
   const send = (message: object) => response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -19,7 +19,7 @@ function announce({ id }: Message, response: ServerResponse): void {
   response.end()
 }
 
-/** An upstream whose list the test changes, and which tells of it when its tool `tell` is called. */
+/** Starts an upstream whose list the test changes, and whose tool `tell` announces the change. */
 async function startChanging(t: TestContext) {
   const tools: object[] = [tool('echo'), tool('tell')]
   const upstream = await startUpstream(t, 'alpha', {

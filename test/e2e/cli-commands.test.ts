@@ -22,7 +22,7 @@ import { startGateway, type Gateway } from './harness.ts'
 interface Setup {
   readonly gateway: Gateway
   readonly cli: CommandLine
-  /** Of an upstream that can be registered. */
+  /** URL of an upstream that can be registered. */
   readonly url: string
 }
 
@@ -152,11 +152,11 @@ async function doctorFinds({ gateway, cli, url }: Setup): Promise<void> {
 
   const gone = await checksOf(cli, 6, ['--registry', 'http://127.0.0.1:9'])
   assert.deepEqual([...gone.keys()], ['config_file', 'token_source', 'registry'])
-  // what answers there is no gateway
+  // the server that answers there is not a gateway
   assert.equal((await checksOf(cli, 1, ['--registry', new URL(url).origin])).get('registry')!.status, 'fail')
 }
 
-/** What bash does for a press of the key at the end of a line: it calls what `complete` named. */
+/** A press of the Tab key in bash: calls the function registered with `complete`. */
 const press = `
 complete -p towpath >&2
 answer() {
@@ -212,7 +212,7 @@ async function registerSignsIn(t: TestContext, { cli }: Setup): Promise<void> {
   later(t, as.close)
   const upstream = await startProtected(null, as)
   later(t, upstream.close)
-  // a browser whose user agrees: it follows the redirect to the command line
+  // a browser whose user consents: it follows the redirect to the command line
   const browser = join(cli.home, 'browser.mjs')
   await writeFile(browser, 'await fetch(process.argv[2])\n')
   const env = { BROWSER: `${process.execPath} ${browser} %s`, PATH: process.env.PATH }

@@ -171,7 +171,7 @@ test('what is not text is kept where --save says, under a name that the upstream
   const blocks = {
     content: [{ type: 'image', mimeType: 'image/png', data: data.toString('base64'), name: '../../evil' }]
   }
-  // the recorder echoes the arguments as text; an upstream of one tool answers with a picture
+  // the recorder echoes the arguments as text; an upstream with one tool answers with an image
   const { startUpstream, sendResult } = await import('./upstream.ts')
   const upstream = await startUpstream(t, 'draws', {
     onCall: (message, response) => void sendResult(response, message, blocks)

@@ -10,7 +10,7 @@ import { commandLine, type CommandLine } from './cli.ts'
 import { skip, startEnterprise, userRecord } from './enterprise.ts'
 import { startGateway } from './harness.ts'
 
-/** Every file of a folder and its text. */
+/** Returns every file of a folder with its text. */
 async function tree(folder: string): Promise<Record<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))

@@ -3,34 +3,34 @@ import type { TestContext } from 'node:test'
 import { execute } from '../../src/cli/execute.ts'
 import { tempDir } from '../store.ts'
 
-/** What a command line left behind. */
+/** The result of a command line. */
 export interface Ended {
   readonly code: number
   readonly out: string
   readonly err: string
-  /** stdout, parsed. */
+  /** stdout, parsed */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
   readonly json: any
 }
 
 export interface CliOptions {
   readonly env?: NodeJS.ProcessEnv
-  /** What stdin holds. */
+  /** Content of stdin. */
   readonly input?: string
   /** See CliIo. */
   readonly stdoutClosed?: AbortSignal
-  /** Gets what goes to stdout or stderr as it comes. */
+  /** Receives output on stdout or stderr as it is written. */
   readonly onOut?: (text: string) => void
   readonly onErr?: (text: string) => void
 }
 
 export interface CommandLine {
-  /** Its `~`. */
+  /** Home directory. */
   readonly home: string
   (args: readonly string[], options?: CliOptions): Promise<Ended>
 }
 
-/** The command line in this process, against whatever gateway it names; `env` is that of every run. */
+/** Runs the command line in this process against any gateway; `env` applies to every run. */
 export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): Promise<CommandLine> {
   const home = await tempDir(t)
   const once = async (args: readonly string[], options: CliOptions = {}): Promise<Ended> => {

@@ -10,7 +10,7 @@ import { later, tempDir } from '../store.ts'
 import { cleanEnv, root } from './harness.ts'
 import { runInspector } from './peers.ts'
 
-/** An entry of `mcpServers`, as Claude Code, Cursor and others hold it. */
+/** An entry of `mcpServers`, in the format of Claude Code, Cursor and others. */
 interface Entry {
   readonly type?: string
   readonly url?: string
@@ -25,10 +25,10 @@ interface Call {
   readonly arguments: Record<string, unknown>
 }
 
-/** What a client found and got. */
+/** The tools that a client listed and the result of its call. */
 export interface Outcome {
   readonly by: string
-  /** Undefined where it did not list them. */
+  /** Undefined if the client did not list them. */
   readonly tools?: readonly string[]
   readonly result: { readonly structuredContent?: unknown; readonly [member: string]: unknown }
 }
@@ -46,7 +46,7 @@ async function byCommand(t: TestContext, { command = '', args = [], env = {} }: 
   const client = new Client(identity)
   later(t, () => client.close())
   const own = { ...cleanEnv(), MCP_REMOTE_CONFIG_DIR: await tempDir(t), ...env } as Record<string, string>
-  // npx finds the development dependency there
+  // npx finds the development dependency in `cwd`
   await client.connect(new StdioClientTransport({ command, args, env: own, cwd: root, stderr: 'ignore' }))
   return use(args.includes('mcp-remote') ? 'mcp-remote' : command, client, call)
 }
@@ -65,7 +65,7 @@ async function bySecondSdk(t: TestContext, { url = '', headers = {} }: Entry, ca
   return use('the second SDK', client as unknown as Connected, call)
 }
 
-/** Takes seconds for each run, so it only calls. */
+/** Makes only the call, since each run of the inspector takes seconds. */
 async function byInspector(t: TestContext, configuration: string, server: string, call: Call): Promise<Outcome> {
   const file = join(await tempDir(t), 'mcp.json')
   await writeFile(file, configuration)
@@ -75,12 +75,12 @@ async function byInspector(t: TestContext, configuration: string, server: string
   return { by: 'the inspector', result }
 }
 
-/** Hands the configuration to every client that can hold it, and makes a call with each. */
+/** Passes the configuration to every client that supports it, and makes a call with each. */
 export async function useConfiguration(t: TestContext, configuration: string, call: Call): Promise<Outcome[]> {
   const { mcpServers } = JSON.parse(configuration) as { mcpServers: Record<string, Entry> }
   const [name, entry] = Object.entries(mcpServers)[0]!
   if (entry.command) return [await byCommand(t, entry, call)]
   const bySdks = [await byFirstSdk(t, entry, call), await bySecondSdk(t, entry, call)]
-  // the inspector takes an entry without a type for a command
+  // the inspector treats an entry without a type as a command
   return entry.type ? [...bySdks, await byInspector(t, configuration, name, call)] : bySdks
 }

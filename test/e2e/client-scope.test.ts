@@ -4,13 +4,13 @@ import type { Answer } from '../integration/mcp-helpers.ts'
 import { openEventClient } from './event-client.ts'
 import { addUpstream, createClient, skip, startEnterprise, type Actor, type Enterprise } from './enterprise.ts'
 
-/** An MCP client over one of the ways in which it can speak to the gateway. */
+/** An MCP client for one era and transport. */
 interface Speaker {
   readonly way: string
   ask(method: string, params?: Record<string, unknown>): Promise<Pick<Answer, 'body'>>
 }
 
-/** Both eras and the transport of the oldest; at the global endpoint or at a group's. */
+/** Returns clients for both eras and for HTTP+SSE, at the global endpoint or at a group's. */
 async function speakers(t: TestContext, { url }: Enterprise, actor: Actor, group?: string): Promise<Speaker[]> {
   const base = group === undefined ? '' : `/v0/groups/${group}`
   const session = await actor.initialize(`${base}/mcp`)
@@ -38,7 +38,7 @@ async function lists({ ask }: Speaker): Promise<string[]> {
   )
 }
 
-/** Every way to use something of a server. */
+/** Every MCP request that uses an item of a server. */
 const uses = (server: string): [method: string, params: Record<string, unknown>][] => [
   ['tools/call', { name: `${server}__echo`, arguments: { text: 'x' } }],
   ['tools/call', { name: `${server}__slow`, arguments: { ms: 1 } }],
@@ -54,12 +54,12 @@ const uses = (server: string): [method: string, params: Record<string, unknown>]
   ]
 ]
 
-/** What is answered, but for the name that was asked for and the id under which it was. */
+/** Returns the response without the requested name and id. */
 const answered = ({ body: { error, result } }: Pick<Answer, 'body'>, server: string) =>
   JSON.stringify({ error, result }).replaceAll(server, '<server>')
 
 test('what a client may not use is not there for it, however it asks', { skip }, async (t) => {
-  // whatever reaches an upstream must come of a request
+  // every upstream request must come from a client request
   const gateway = await startEnterprise(t, { env: { TOWPATH_SPARE_SESSIONS: '0' } })
   const { admin, cliA, cliNone, cliAll } = gateway
   const alpha = await addUpstream(t, gateway, 'alpha')

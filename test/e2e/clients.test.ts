@@ -6,14 +6,14 @@ import { tempDir } from '../store.ts'
 import { startGateway } from './harness.ts'
 import { connectByMcpRemote, connectV1, connectV2, everything, filesystem, inspect, memory } from './peers.ts'
 
-/** A call to each kind of upstream, and what it must give. */
+/** A call to each kind of upstream, with the expected result. */
 const calls = [
   { name: 'over_stdio__echo', args: { message: 'hi' }, expected: 'Echo: hi' },
   { name: 'over_http__get-sum', args: { a: 2, b: 40 }, expected: 'The sum of 2 and 40 is 42.' },
   { name: 'over_sse__echo', args: { message: 'ho' }, expected: 'Echo: ho' }
 ]
 
-/** A gateway with server-everything over each transport, the file system server and the memory server. */
+/** Starts a gateway with server-everything over each transport, the file system server and the memory server. */
 async function openGateway(t: TestContext) {
   const folder = await tempDir(t)
   await writeFile(join(folder, 'note.txt'), 'written by the test')
@@ -42,7 +42,7 @@ test('tools of every kind of upstream answer over REST, with their structured re
   }
   const read = await gateway.post('/api/v0/tools/invoke', { name: file.name, ...file.args })
   assert.deepEqual(read.body.structuredContent, { content: 'written by the test' })
-  // This tool has a parameter called `name` inside its entities only; nothing of them may be taken for the tool's.
+  // A parameter of this tool is called `name`, inside its entities; it must not be taken for the tool's name.
   const made = await gateway.post('/api/v0/tools/invoke', { name: remember.name, ...remember.args })
   assert.deepEqual(made.body.structuredContent, { entities })
   const graph = await gateway.post('/api/v0/tools/invoke', { name: 'memory__read_graph' })

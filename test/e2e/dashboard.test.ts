@@ -28,10 +28,10 @@ const queries: readonly (readonly [what: string, query: string])[] = [
   ...alerts.groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => [alert, expr] as const))
 ]
 
-/** What Prometheus adds to every series, and to the parts of a histogram. */
+/** Labels that Prometheus adds to every series, and to the parts of a histogram. */
 const added = ['job', 'instance', 'le']
 
-/** Label names of each series that is served. */
+/** Returns the label names of each served series. */
 function readSeries(text: string): Map<string, Set<string>> {
   const series = new Map<string, Set<string>>()
   for (const [, name = '', labels = ''] of text.matchAll(/^([a-z][\w:]*)(?:\{(.*)\})? \S+$/gm)) {
@@ -42,7 +42,7 @@ function readSeries(text: string): Map<string, Set<string>> {
   return series
 }
 
-/** A gateway on which something of every kind has happened, and what it tells Prometheus of it. */
+/** Returns the metrics of a gateway on which an event of every kind has happened. */
 async function scrape(t: TestContext): Promise<string> {
   const gateway = await startEnterprise(t)
   await addUpstream(t, gateway, 'alpha')

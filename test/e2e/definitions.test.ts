@@ -7,7 +7,7 @@ import { context7, everything, filesystem, memory, type Upstream } from './peers
 import { rawHttp, readLists, type Definition, type Listing } from './raw.ts'
 import { at, startUpstream } from './upstream.ts'
 
-/** A registered server and what it lists when it is asked directly. */
+/** A registered server and its lists when asked directly. */
 interface Known {
   readonly name: string
   readonly lists: Listing
@@ -26,14 +26,14 @@ async function registerAll(t: TestContext, gateway: Gateway, upstreams: Record<s
 
 const byName = (known: Known[]) => known.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 
-/** The server that was registered first keeps a URI that others have too; theirs get an alias. */
+/** Returns the URI at the gateway: the server registered first keeps a shared URI, the others get an alias. */
 function uriOf(known: Known[], kind: 'resources' | 'resourceTemplates', { name }: Known, uri: string): string {
   const key = kind === 'resources' ? 'uri' : 'uriTemplate'
   const owner = known.find(({ lists }) => lists[kind].some((item) => item[key] === uri))
   return owner?.name === name ? uri : `towpath://${name}/${uri}`
 }
 
-/** Tasks are not bridged: a tool that works as one alone cannot be used. */
+/** Returns true for a tool that requires tasks. Tasks are not forwarded, so such a tool cannot be used. */
 const isTaskAlone = ({ execution }: Definition) =>
   (execution as { taskSupport?: string } | undefined)?.taskSupport === 'required'
 
@@ -73,7 +73,7 @@ async function assertRest(gateway: Gateway, known: Known[]): Promise<void> {
 
 const callable = (tools: readonly Definition[]) => tools.filter((tool) => !isTaskAlone(tool))
 
-/** Tasks are not bridged, so MCP clients are not told of them. */
+/** Returns the tool as it is listed to MCP clients: without `execution`, since tasks are not forwarded. */
 function listedTool(name: string, { execution, ...rest }: Definition): Definition {
   const { taskSupport: _, ...others } = (execution ?? {}) as Record<string, unknown>
   return { ...rest, name: `${name}__${rest.name}`, ...(Object.keys(others).length > 0 ? { execution: others } : {}) }
@@ -139,7 +139,7 @@ for (const engine of engines) {
   })
 }
 
-/** Members that a parse or a database would change: order, digits, white space, names of numbers, what nobody knows yet. */
+/** Members that JSON parsing or a database would change: order, digits, white space, numeric names, unknown members. */
 const oddSchema =
   '{ "type":"object", "$defs":{"10":{"const":1.0},"2":{"maximum":12345678901234567890}},  "oneOf":[{"$ref":"#/$defs/10"}],"x":"\\u00e9é\\/" }'
 const oddTool = `{"inputSchema":${oddSchema},"futureMember":[1e2,{"a":null}],"name":"odd","_meta":{"com.example/z":1,"a":0.10},"icons":[{"src":"data:,x"}]}`

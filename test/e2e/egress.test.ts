@@ -23,7 +23,7 @@ const metadata = [
 ]
 const others = ['[fe80::1]', '[fd00:ec2::254]', '100.100.100.200', '0.0.0.0', '[::]', '224.0.0.1', '255.255.255.255']
 
-/** Refused by the policy, over both transports, with nothing registered. */
+/** Asserts that the policy refuses the URL over both transports, and that nothing is registered. */
 async function assertRefused(gateway: Pick<Gateway, 'post'>, url: string, error = REFUSAL): Promise<void> {
   for (const transport of ['streamable_http', 'sse']) {
     const answer = await gateway.post('/api/v0/servers', { name: 'alpha', transport, url })
@@ -103,7 +103,7 @@ test('a proxy in the environment is not used', async (t) => {
   assert.equal(proxy.requests.length, 0)
 })
 
-/** An upstream over TLS whose certificate an authority of its own vouches for. */
+/** Starts an upstream over TLS whose certificate is signed by a private authority. */
 async function startTlsUpstream(t: TestContext) {
   const folder = await tempDir(t)
   const path = (name: string) => join(folder, name)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { addUpstream, skip, startEmpty, startEnterprise, type Actor } from './enterprise.ts'
 import type { Answer } from './harness.ts'
 
-/** Contract 7, and nothing that shows what is behind. */
+/** Asserts an error as in http-contract.md 7, without internal details. */
 function assertError({ status, headers, body, text }: Answer, expected: readonly number[], what: string): void {
   assert.ok(expected.includes(status), `${what}: ${status} ${text}`)
   assert.match(headers.get('content-type') ?? '', /^application\/json/, what)

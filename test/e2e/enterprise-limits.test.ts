@@ -65,7 +65,7 @@ test('LI-12 REST, sessions and the elements of a batch count as well', { skip },
   const session = await gateway.cliA.initialize()
   const batch = [1, 2, 3, 4, 5].map((id) => legacyBody('tools/call', slow(300), id)).join(',')
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  // batches belong to 2025-03-26, whose clients may do without a session
+  // batches exist only in 2025-03-26, whose clients may omit the session
   const response = await fetch(`${gateway.url}/mcp`, {
     method: 'POST',
     headers: { ...headers, ...gateway.cliA.headers, 'mcp-protocol-version': '2025-03-26' },

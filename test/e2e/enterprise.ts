@@ -14,13 +14,13 @@ import {
 import { engines, freshDatabase, freshDataDir, later, tempDir, type Place } from '../store.ts'
 import { request, startGateway, type Answer, type Gateway } from './harness.ts'
 
-/** For `test(title, { skip }, …)`: enterprise gateways of tests run on PostgreSQL. */
+/** The `skip` option for enterprise gateways, which the tests run on PostgreSQL. */
 export const skip = engines.includes('postgres') ? false : 'no PostgreSQL'
 
 type Headers = Record<string, string>
 type Params = Parameters<typeof modernBody>[1]
 
-/** The requests of one who has this token, or none. */
+/** Requests with one token, or without a token. */
 export interface Actor {
   readonly headers: Headers
   get(path: string): Promise<Answer>
@@ -28,12 +28,12 @@ export interface Actor {
   put(path: string, body?: unknown): Promise<Answer>
   remove(path: string): Promise<Answer>
   send(method: string, path: string, body?: unknown, headers?: Headers): Promise<Answer>
-  /** A legacy MCP request; `headers` may be those of a session. */
+  /** Sends a legacy MCP request; `headers` may be those of a session. */
   legacy(method: string, params?: object, headers?: Headers, endpoint?: string): Promise<McpAnswer>
   modern(method: string, params?: Params, headers?: Headers, endpoint?: string): Promise<McpAnswer>
-  /** Opens a legacy session; its headers. */
+  /** Opens a legacy session and returns its headers. */
   initialize(endpoint?: string, capabilities?: object): Promise<Headers>
-  /** A stream that stays open, read as it comes. */
+  /** Opens a stream and collects its data as it arrives. */
   listen(path: string, headers?: Headers): Promise<OpenStream>
 }
 
@@ -67,7 +67,7 @@ export function actorAt(t: TestContext, url: string, token?: string): Actor {
   return actor
 }
 
-/** The access tokens of the principals that the black-box checks name. */
+/** Access tokens of the principals of the black-box checks. */
 export interface Tokens {
   readonly admin: string
   readonly user: string
@@ -83,7 +83,7 @@ export interface Tokens {
 
 export interface Enterprise extends Gateway {
   readonly tokens: Tokens
-  /** Requests with a token; without one nobody's. */
+  /** Returns requests with this token; without a token they are anonymous. */
   as(token?: string): Actor
   readonly admin: Actor
   readonly user: Actor
@@ -93,18 +93,18 @@ export interface Enterprise extends Gateway {
   readonly cliNone: Actor
 }
 
-/** Replicas share the key that seals secrets. */
+/** Settings with one encryption key for all replicas. */
 export const key = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
 
 export interface EnterpriseOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Default: PostgreSQL. */
   readonly engine?: 'postgres' | 'pglite'
-  /** In place of a fresh store. */
+  /** Storage location instead of a fresh store. */
   readonly place?: Place
 }
 
-/** A gateway in enterprise mode on an empty database that nobody has initialised. */
+/** Starts an enterprise gateway on an empty database, not initialised. */
 export async function startEmpty(t: TestContext, { env, engine = 'postgres', ...options }: EnterpriseOptions = {}) {
   const fresh = async () =>
     engine === 'pglite'
@@ -129,10 +129,10 @@ async function create(admin: Actor, path: string, body: object): Promise<string>
 export const createUser = (admin: Actor, body: object) => create(admin, '/api/v0/users', body)
 export const createClient = (admin: Actor, body: object) => create(admin, '/api/v0/clients', body)
 
-/** A user as answers show it: the name in both spellings. */
+/** A user as responses show it: the name in both spellings. */
 export const userRecord = (name: string, role = 'user') => ({ name, username: name, role })
 
-/** A client as answers show it: the allow list in both spellings. */
+/** A client as responses show it: the allow list in both spellings. */
 export const clientRecord = (name: string, allowed_servers: readonly string[], more: object = {}) => ({
   name,
   ...more,
@@ -167,14 +167,14 @@ function withActors(t: TestContext, gateway: Gateway, tokens: Tokens): Enterpris
   }
 }
 
-/** A gateway in enterprise mode, initialised, with the principals of the black-box checks. */
+/** Starts an initialised enterprise gateway with the principals of the black-box checks. */
 export async function startEnterprise(t: TestContext, options: EnterpriseOptions = {}): Promise<Enterprise> {
   const gateway = await startEmpty(t, options)
   const admin = await initialize(gateway)
   return withActors(t, gateway, { admin, ...(await createPrincipals(actorAt(t, gateway.url, admin))) })
 }
 
-/** Another process on the same database with the same key; the principals are the same. */
+/** Starts another process on the same database with the same key and principals. */
 export async function startReplica(
   t: TestContext,
   { place, tokens }: Enterprise,
@@ -194,7 +194,7 @@ export async function registerAs(admin: Actor, server: object): Promise<Answer> 
   return answer
 }
 
-/** A recording upstream, registered: `alpha` and `beta` of the black-box checks. */
+/** Registers a recording upstream: `alpha` and `beta` of the black-box checks. */
 export async function addUpstream(
   t: TestContext,
   { admin }: Pick<Enterprise, 'admin'>,

@@ -11,13 +11,13 @@ const connect = { modern: connectModern, legacy: connectLegacy }
 interface Cell {
   readonly tools: string[]
   readonly call: string
-  /** The numbers that were told. */
+  /** Progress values received. */
   readonly progress: number[]
   readonly greeting: string
   readonly asked: string[]
 }
 
-/** One cell of the table: everything that a client of one era gets from an upstream of the other. */
+/** Exercises one cell of the table: every request of a client of one era to an upstream of the other. */
 async function look({ client, call, asked }: AskedClient): Promise<Cell> {
   const { tools } = await client.listTools()
   const simple = await call('up__test_simple_text')
@@ -50,7 +50,7 @@ for (const up of eras) {
   })
 }
 
-/** Not found is -32002 to a legacy caller of a legacy upstream; a modern upstream has no such code. */
+/** Not found is -32002 for a legacy caller of a legacy upstream; modern upstreams have no such code. */
 const codes: Record<Era, Record<Era, number>> = {
   modern: { modern: -32602, legacy: -32602 },
   legacy: { modern: -32602, legacy: -32002 }

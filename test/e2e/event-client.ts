@@ -5,12 +5,12 @@ import { until } from '../until.ts'
 /** A client of the HTTP+SSE transport. */
 export interface EventClient {
   readonly stream: OpenStream
-  /** Path with the session id to which it posts. */
+  /** Path with the session id for POST requests. */
   readonly companion: string
   request(method: string, params?: object): Promise<RpcAnswer>
 }
 
-/** `path` is that of the stream; the answer to `initialize` has arrived. */
+/** Opens the stream at `path` and performs `initialize`. */
 export async function openEventClient(
   t: TestContext,
   url: string,

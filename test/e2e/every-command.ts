@@ -6,21 +6,21 @@ import type { CommandLine } from './cli.ts'
 
 export type Mode = 'development' | 'enterprise'
 
-/** Exit code, or, where that is 0, what `-o json` holds: see shapeOf. */
+/** Exit code, or, if that is 0, the shape of `-o json` output: see shapeOf. */
 type Outcome = number | string
 
 interface More {
   readonly input?: string
-  /** An administrator's: the role user gets 4. */
+  /** True for administrators only: the role user gets exit code 4. */
   readonly isAdmins?: true
-  /** Needs no gateway. */
+  /** True if the command needs no gateway. */
   readonly isLocal?: true
 }
 
 interface Line extends More {
-  /** Path of the command in the tree. */
+  /** Command path in the tree. */
   readonly command: string
-  /** `URL` and `URI` stand for the server’s and its resource’s, `TOKEN` for the administrator’s. */
+  /** Placeholders `URL` and `URI`: the server and its resource; `TOKEN`: the administrator's token. */
   readonly args: readonly string[]
   readonly development: Outcome
   readonly enterprise: Outcome
@@ -31,7 +31,7 @@ const line = (command: string, args: string, outcome: Outcome | readonly [Outcom
   return { command, args: args.split(' ').filter((arg) => arg !== ''), development, enterprise, ...more }
 }
 
-/** Names of members, in order; of a list those of its first item. */
+/** Returns the member names in order; for a list those of its first item. */
 function shapeOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.length > 0 ? shapeOf(value[0]) : ''}]`
   if (value === null || typeof value !== 'object') return typeof value
@@ -42,7 +42,7 @@ const admins = { isAdmins: true } as const
 const local = { isLocal: true } as const
 
 const server = '{enabled name session_mode transport url}'
-/** With the server once more, for MCPJungle's command line. */
+/** Repeats the server's members at the top level, for MCPJungle's command line. */
 const registered = '{enabled name server session_mode transport url}'
 const tool = '{description enabled input_schema name}'
 const prompt = '{arguments description enabled name}'
@@ -52,7 +52,7 @@ const endpoints = 'sse_endpoint sse_message_endpoint streamable_http_endpoint'
 const reread = '{added changed name removed}'
 const switched = '{name prompts_affected tools_affected}'
 
-/** A line for every command, in an order in which they can run. */
+/** One line per command, in an order in which they can run. */
 export const LINES: readonly Line[] = [
   line('init-server', '', [5, '{config status}']),
   line('login', '--token-stdin', [4, '{name role username}'], { input: 'TOKEN' }),
@@ -117,14 +117,14 @@ export const LINES: readonly Line[] = [
   line('logout', '', '', local)
 ]
 
-/** What is tested as a process of its own, and where. */
+/** Commands tested as a separate process, with the test file. */
 export const PROCESSES: Readonly<Record<string, string>> = { start: 'harness.ts', migrate: 'migrate.test.ts' }
 
 export interface Scene {
   readonly cli: CommandLine
   readonly mode: Mode
   readonly registry: string
-  /** Of a server that can be registered. */
+  /** URL of a server that can be registered. */
   readonly url: string
 }
 
@@ -139,7 +139,7 @@ async function keptToken({ home }: CommandLine): Promise<string> {
   return (parse(text) as { access_token?: string }).access_token ?? 'x'.repeat(20)
 }
 
-/** What a word of a line stands for. */
+/** Returns the value of a placeholder in a line. */
 async function written({ cli, registry, url }: Scene, word: string): Promise<string> {
   if (word === 'URL') return url
   if (word === 'TOKEN') return keptToken(cli)
@@ -148,7 +148,7 @@ async function written({ cli, registry, url }: Scene, word: string): Promise<str
   return listed.out.trim()
 }
 
-/** Options go before `--`. */
+/** Inserts the global options before `--`. */
 function withGlobals(words: readonly string[], registry: string): string[] {
   const end = words.indexOf('--')
   const at = end < 0 ? words.length : end
@@ -158,8 +158,8 @@ function withGlobals(words: readonly string[], registry: string): string[] {
 const shapeOfText = (text: string) => (text === '' ? '' : /^[[{]/.test(text) ? shapeOf(JSON.parse(text)) : 'text')
 
 /**
- * Runs every line with `-o json`; without a gateway, as a user, and as an administrator or where nobody is
- * asked. The administrator's token.
+ * Runs every line with `-o json`: without a gateway, as a user, and as an administrator or in development mode. Returns
+ * the administrator's token.
  */
 export async function runLines(scene: Scene): Promise<string> {
   const { cli, mode, registry } = scene

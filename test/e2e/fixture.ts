@@ -7,12 +7,12 @@ import { later } from '../store.ts'
 import { cleanEnv, root, run } from './harness.ts'
 import { until } from '../until.ts'
 
-/** On a busy machine a socket is otherwise closed just when the next call is sent on it. */
+/** Keep-alive time: on a busy machine a shorter one closes the socket just as the next call is sent on it. */
 const IDLE_MS = 120_000
 
 export type Era = 'modern' | 'legacy'
 
-/** What a server of the other era says to a request. */
+/** Responses of a server of the other era to a request. */
 const refusals = {
   modern: { status: 404, code: -32601 },
   legacy: { status: 200, code: -32601 }
@@ -38,7 +38,10 @@ async function pass(era: Era, target: string, incoming: IncomingMessage, outgoin
   onward.on('error', () => outgoing.destroy()).end(body)
 }
 
-/** The fixture speaks both eras: in front of it only one gets through. Resolves with the URL. */
+/**
+ * Starts a proxy in front of the fixture, which speaks both eras, that lets only one era through. Resolves with the
+ * URL.
+ */
 export async function pinned(t: TestContext, era: Era, target: string): Promise<string> {
   const server = createServer(
     { keepAliveTimeout: IDLE_MS },
@@ -52,7 +55,7 @@ export async function pinned(t: TestContext, era: Era, target: string): Promise<
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
 }
 
-/** How the conformance fixture is started, over each transport that it has. */
+/** Returns the arguments that start the conformance fixture over a transport. */
 export const fixtureArgs = (kind: 'http' | 'sse' | 'stdio'): string[] => [
   '--import',
   import.meta.resolve('tsx'),
@@ -60,7 +63,7 @@ export const fixtureArgs = (kind: 'http' | 'sse' | 'stdio'): string[] => [
   kind
 ]
 
-/** Resolves with the fixture's URL. */
+/** Starts the conformance fixture. Resolves with its URL. */
 export async function startFixture(t: TestContext, kind: 'http' | 'sse' = 'http'): Promise<string> {
   const running = run(t, process.execPath, fixtureArgs(kind), { env: cleanEnv(), cwd: root })
   return until('the fixture to listen', () => /^http:\S+/m.exec(running.output())?.[0] ?? '')

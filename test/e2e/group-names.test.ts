@@ -19,7 +19,7 @@ const ways: readonly (readonly [method: string, path: string, body?: string, hea
   ['GET', 'message']
 ]
 
-/** What is told of a group: the status, and the text without its name. */
+/** Returns the responses about a group: the status, and the text without the group's name. */
 async function answers(url: string, { headers }: Actor, group: string): Promise<string[]> {
   const told: string[] = []
   for (const [method, path, body, more] of ways) {
@@ -67,7 +67,7 @@ test(
     assert.deepEqual(await list(cliAll, 'tools'), [200, 1])
     assert.deepEqual(await list(cliAll, 'empty'), [200, 0])
 
-    // a server that is switched off is no reason to lose the group
+    // the group keeps a disabled server
     assert.equal((await admin.post('/api/v0/servers/alpha/disable')).status, 200)
     assert.deepEqual(await list(cliA, 'mine'), [200, 0])
     assert.equal((await admin.put('/api/v0/clients/cli-a', { allowed_servers: ['gamma'] })).status, 200)

@@ -7,7 +7,7 @@ import { blocksOf, follow, readPage } from './pages.ts'
 
 const add = { name: 'demo__add', arguments: { a: 2, b: 40 } }
 
-/** Pages for a gateway in development mode that has the demo server and nothing else, before and after. */
+/** Pages for a development-mode gateway on which only the demo server is registered, before and after. */
 for (const path of ['README.md', 'docs/how-to/tool-groups.md']) {
   test(`the commands of ${path} work one after the other and give the answers that it shows`, async (t) => {
     const gateway = await startGateway(t, { args: ['--demo'] })

@@ -10,10 +10,10 @@ import { until } from '../until.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Below the ports that systems give out by themselves; of each test process others, in turn. */
+/** Ports below the system's ephemeral range; each test process uses its own part, in turn. */
 const ports = { next: 20_000 + (process.pid % 60) * 200 + Math.floor(Math.random() * 200), end: 32_000 }
 
-/** A port that nobody else takes before who is told of it does. */
+/** Returns a port that nothing else takes before the caller uses it. */
 export async function freePort(): Promise<number> {
   while (ports.next < ports.end) {
     const port = ports.next++
@@ -28,13 +28,13 @@ export async function freePort(): Promise<number> {
   throw new Error('no port is free')
 }
 
-/** A child process of the test, ended by its pid when the test ends. */
+/** A child process of a test, ended by its pid when the test ends. */
 export interface Running {
   readonly pid: number
   readonly child: ChildProcess
-  /** Everything that it wrote to stdout and stderr. */
+  /** Its output on stdout and stderr so far. */
   output(): string
-  /** Resolves with the exit code, or the signal's name. */
+  /** Resolves with the exit code, or the name of the signal that ended the process. */
   readonly exited: Promise<number | string>
   stop(signal?: NodeJS.Signals): Promise<number | string>
 }
@@ -58,7 +58,7 @@ export function run(t: TestContext, command: string, args: readonly string[], op
     clearTimeout(timer)
     return code
   }
-  // ending in order is what some tests are about; here it would only take time
+  // tests of an orderly shutdown stop the process themselves; here it would only take time
   later(t, () => stop('SIGKILL'))
   return { pid: child.pid ?? 0, child, output: () => output, exited, stop }
 }
@@ -70,7 +70,7 @@ function newest(folder: string): number {
   return Math.max(0, ...times)
 }
 
-/** The build if it is newer than the sources, else the sources. */
+/** Returns the command for the build if it is newer than the sources, else for the sources. */
 export function towpathCommand(): string[] {
   const built = join(root, 'dist/src/cli/main.js')
   const changed = Math.max(...['src', 'migrations'].map((name) => newest(join(root, name))))
@@ -78,7 +78,7 @@ export function towpathCommand(): string[] {
   return ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
 }
 
-/** Tests share the machine: how long it takes for what it does decides nothing, where they do not ask for it. */
+/** Generous time limits, since tests share the machine; a test of a limit sets its own. */
 const unhurried = {
   TOWPATH_CALL_TIMEOUT_MS: '3600000',
   TOWPATH_CALL_TOTAL_TIMEOUT_MS: '3600000',
@@ -90,7 +90,7 @@ const unhurried = {
 
 const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR']
 
-/** Nothing of the environment that could configure the gateway. */
+/** Returns an environment without any variable that could configure the gateway. */
 export const cleanEnv = () => Object.fromEntries(passedOn.map((name) => [name, process.env[name]]))
 
 export interface GatewayOptions {
@@ -99,7 +99,7 @@ export interface GatewayOptions {
   /** Default: an empty store. */
   readonly place?: Place
   readonly stdio?: SpawnOptions['stdio']
-  /** A command in front of it that becomes it by exec. */
+  /** A command in front of the gateway's that replaces itself with it by exec. */
   readonly launcher?: readonly string[]
 }
 
@@ -107,7 +107,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body parsed, undefined where there is none. */
+  /** Parsed body, undefined without a body */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
   readonly body: any
 }
@@ -119,11 +119,11 @@ export interface Gateway extends Running {
   readonly get: (path: string) => Promise<Answer>
   readonly post: (path: string, body?: unknown) => Promise<Answer>
   readonly remove: (path: string) => Promise<Answer>
-  /** Registers a server and expects it to work. */
+  /** Registers a server and expects success. */
   register(server: object): Promise<Answer>
 }
 
-/** The product as a process of its own, ready to be used. */
+/** Starts the product as a separate process and waits until it is ready. */
 export async function startGateway(t: TestContext, options: GatewayOptions = {}): Promise<Gateway> {
   const port = await freePort()
   const place = options.place ?? (await freshPlace(t, anyEngine))
@@ -172,7 +172,7 @@ export async function startGateway(t: TestContext, options: GatewayOptions = {})
 export const restart = (t: TestContext, { place }: Gateway, options: GatewayOptions = {}) =>
   startGateway(t, { place, ...options })
 
-/** `body` goes out as JSON. */
+/** Sends a request with `body` as JSON. */
 export async function request(
   url: string,
   method: string,

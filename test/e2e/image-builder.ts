@@ -8,7 +8,7 @@ import { cleanEnv, root } from './harness.ts'
 
 const run = promisify(execFile)
 
-/** What the steps of the image and Towpath itself need of Debian. */
+/** Debian programs that the image's steps and Towpath itself need. */
 const programs = ['sh', 'rm', 'install', 'groupadd', 'useradd']
 const accounts = {
   passwd: 'root:x:0:0:root:/root:/bin/sh',
@@ -35,7 +35,7 @@ async function addProgram(folder: string, name: string): Promise<void> {
   for (const file of [program, ...(await librariesOf(program))]) await put(file, folder)
 }
 
-/** Programs of this machine in the place of the Debian image. */
+/** Creates a file system with this machine's programs in place of the Debian image. */
 async function makeDebian(folder: string): Promise<void> {
   for (const name of ['etc', 'tmp', 'dev', 'home', 'usr/local/bin'])
     await mkdir(join(folder, name), { recursive: true })
@@ -55,12 +55,12 @@ async function makeDebian(folder: string): Promise<void> {
   }
 }
 
-/** This machine's Node in the place of the Node image. */
+/** Creates a file system with this machine's Node in place of the Node image. */
 async function makeNode(folder: string): Promise<void> {
   await put(process.execPath, folder, '/usr/local/bin/node')
 }
 
-/** What .dockerignore lets through. */
+/** Copies the build context as .dockerignore filters it. */
 async function copyContext(sources: readonly string[], target: string): Promise<void> {
   const kept = (await readFile(join(root, '.dockerignore'), 'utf8')).match(/^!.+$/gm)!.map((line) => line.slice(1))
   const isAll = sources.length === 1 && sources[0] === '.'
@@ -70,7 +70,7 @@ async function copyContext(sources: readonly string[], target: string): Promise<
 }
 
 interface Stand {
-  /** Folder of a stage's file system. */
+  /** Returns the folder of a stage's file system. */
   readonly folderOf: (stage: string) => string
   readonly stage: Stage
 }
@@ -86,10 +86,12 @@ async function copy({ folderOf, stage }: Stand, { flags, text }: Instruction, wo
   if (flags['chmod']) await chmod(target, Number.parseInt(flags['chmod'], 8))
 }
 
-/** The packages that this checkout has installed after the same lock file: reading them again takes longest of all. */
+/**
+ * Links the packages of this checkout, installed from the same lock file: installing them again is the slowest step.
+ */
 const install = (folder: string) => symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
 
-/** Of the packages that are installed those that the lock file does not call a matter of development. */
+/** Removes the packages that the lock file marks as development dependencies. */
 async function prune(folder: string): Promise<void> {
   await rm(join(folder, 'node_modules'))
   const lock = JSON.parse(await readFile(join(folder, 'package-lock.json'), 'utf8')) as {
@@ -106,10 +108,10 @@ const standIns: Readonly<Record<string, (folder: string) => Promise<void>>> = {
   'npm prune --omit=dev --no-audit --no-fund': prune
 }
 
-/** What else changes packages would change those of this checkout. */
+/** Returns false for commands that change packages: they would change those of this checkout. */
 const isSafe = (command: string) => !command.startsWith('npm ') || command.startsWith('npm run ')
 
-/** Steps of the build run in their folder with this machine's Node, those of the image in the image. */
+/** Runs a step: build steps in their folder with this machine's Node, image steps inside the image. */
 async function execute({ folderOf, stage }: Stand, command: string, workdir: string, isBuild: boolean): Promise<void> {
   const folder = folderOf(stage.name)
   if (!isBuild) return void (await run('/usr/sbin/chroot', [folder, '/bin/sh', '-c', command], { env: { PATH: path } }))
@@ -132,11 +134,11 @@ async function perform(stand: Stand, isBuild: boolean): Promise<void> {
 }
 
 /**
- * Performs the steps of the Dockerfile that make the slim image, in `folder`, as root and without a container engine.
- * Returns the root folder of the image's file system.
+ * Runs the Dockerfile steps of the slim image in `folder`, as root and without a container engine. Returns the root
+ * folder of the image's file system.
  */
 export async function buildImage(folder: string): Promise<string> {
-  // container engines build with this umask, whatever the developer's shell has
+  // container engines build with this umask, regardless of the developer's shell
   const before = process.umask(0o022)
   try {
     return await performAll(folder)

@@ -21,7 +21,7 @@ const argumentsOf = (name: string): string[] => {
 }
 const user = lastOf(instructions, 'USER')!
 const uid = Number(user.split(':')[0])
-/** As the image's user, without a right that root has, and seeing the image alone. */
+/** `chroot` options for the image's user, without root's privileges, seeing only the image. */
 const inImage = (image: string) => [`--userspec=${user}`, '--groups=', image]
 
 const chroot = '/usr/sbin/chroot'
@@ -41,7 +41,7 @@ const withNode = ([command, ...args]: string[]) => {
   return [node, ...args]
 }
 
-/** What another process of the image's user reads of a process: the start of the file, or the error. */
+/** Returns the start of a file of a process as read by another process of the image's user, or the error. */
 const readAsUser = (pid: number, name: string): string => {
   const script = `
     try { process.stdout.write(require('node:fs').readFileSync('/proc/${pid}/${name}').subarray(0, 100)) }
@@ -67,7 +67,7 @@ test(title, { skip }, async (t) => {
   const sum = await request(`${url}/api/v0/tools/invoke`, 'POST', { name: 'demo__add', a: 2, b: 40 })
   assert.deepEqual(sum.body?.structuredContent, { sum: 42 }, sum.text + gateway.output())
 
-  // what the build leaves in packages is there, and all of it has its licence
+  // packages left by the build are present, each with its licence
   assert.equal((await request(`${url}/docs`, 'GET')).status, 200)
   const licences = await readFile(join(image, 'app/dist/src/licences.md'), 'utf8')
   assert.match(licences, /^## fastify - .*\(MIT\)$/m)

@@ -8,11 +8,11 @@ import { later, tempDir } from '../store.ts'
 import { root, startGateway } from './harness.ts'
 
 const good = join(root, 'test/fixtures/stdio/good.mjs')
-/** Lists its descriptors before it becomes the server; `ls` has one more itself, the folder. */
+/** Lists its descriptors, then becomes the server by exec; `ls` itself adds one for the folder. */
 const listing = 'ls -l /proc/self/fd >> "$OUT"; exec "$0" "$1"'
 /**
- * Leaves a file, a pipe, a connection and a socket of a pair open, as a supervisor may; far apart, since Node itself sees to
- * those in a row. They are opened in this order.
+ * Leaves a file, a pipe, a connection and a socket pair open, as a supervisor may. The numbers are far apart, since
+ * Node itself closes consecutive ones. They are opened in this order.
  */
 const supervisor = 'exec 9<"$1" 40< <(:) 60<>"/dev/tcp/127.0.0.1/$2" 251<&3 3<&-; shift 2; exec "$@"'
 

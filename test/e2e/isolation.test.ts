@@ -4,7 +4,7 @@ import { startGateway } from './harness.ts'
 import { connectV1 } from './peers.ts'
 import { at, startUpstream } from './upstream.ts'
 
-/** For the client's own patience, which is a minute. */
+/** Request timeout of the client: its default is a minute. */
 const unhurried = { timeout: 3_600_000 }
 
 test('IS-01 fifty clients with the same request ids get two thousand answers, each its own', async (t) => {

@@ -33,7 +33,7 @@ async function echo(client: Callable, text: string): Promise<void> {
 
 const sessionOf = (client: Client) => (client.transport as unknown as StreamableHTTPClientTransport).sessionId!
 
-/** The replica that answers a session's requests; fails where there are several. */
+/** Returns the replica that answers a session's requests; fails if there are several. */
 async function homeOf({ replicas, nginx }: Balanced, session: string): Promise<Enterprise> {
   const routed = (await nginx.routed()).filter((one) => one.session === session)
   const homes = new Set(routed.map(({ replica }) => replica))
@@ -61,7 +61,7 @@ test('a session stays at one replica and outlives it: calls go on, its stream co
   for (let call = 0; call < 10; call++) await echo(client, `after ${call}`)
   assert.equal(sessionOf(client), session)
 
-  // the stream ended with the replica; until it is open again news may be missed, later ones may not
+  // the stream ended with the replica; notifications may be lost until it is open again, but not later
   changes = 0
   let isOn = false
   await until(
@@ -110,11 +110,11 @@ test(
     const { nginx, replicas } = await startBalanced(t)
     const [first] = replicas
     const tokens = await Promise.all(
-      // so many that nginx, which routes them by their tokens, gives each replica some
+      // enough clients that nginx, which routes by token, sends some to each replica
       Array.from({ length: 12 }, (_, index) => createClient(first.admin, { name: `c${index}`, allowed_servers: ['*'] }))
     )
     const headers = tokens.map((token) => ({ authorization: `Bearer ${token}` }))
-    // a request of a token that this replica does not know yet would be refused
+    // a replica would refuse a token that it has not loaded yet
     for (const replica of replicas) {
       for (const token of tokens) {
         await until('the token to be known', async () => (await replica.as(token).legacy('ping')).status !== 401)

@@ -12,7 +12,7 @@ const rssMb = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/pro
 const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
 const needsProc = { skip: needs('/proc', existsSync('/proc/self/status')) }
 
-/** Does `work` so many times, some at once. */
+/** Runs `work` `count` times, some of them concurrently. */
 async function many<T>(count: number, work: (number: number) => Promise<T>, atOnce = 50): Promise<T[]> {
   const results: T[] = []
   let next = 0

@@ -20,13 +20,13 @@ import { until } from '../until.ts'
 
 const watched = 'test://watched-resource'
 
-/** A client of one kind, with what it is told besides answers. */
+/** A client of one kind, with recorders for notifications. */
 interface Subject extends AskedClient {
   readonly era: Era
   readonly logged: unknown[]
   readonly updated: string[]
   readonly changes: () => number
-  /** Whether a resource is followed from now on. */
+  /** Subscribes to a resource; false if the server refuses. */
   follow(uri: string): Promise<boolean>
 }
 
@@ -84,7 +84,10 @@ interface Tapped {
   onmessage?: ((message: { method?: string; params?: Record<string, unknown> }, extra?: object) => void) | undefined
 }
 
-/** As it comes in: the SDK's own callback misses one that comes together with the result. */
+/**
+ * Returns progress values as they arrive on the transport: the SDK's own callback misses one that arrives together with
+ * the result.
+ */
 async function progressOf({ client, call }: Subject) {
   const told: unknown[] = []
   const transport = client.transport as Tapped
@@ -97,7 +100,7 @@ async function progressOf({ client, call }: Subject) {
   return told
 }
 
-/** The modern era names the level in each request. */
+/** Returns log messages; the modern era names the level in each request. */
 async function logsOf({ era, client, logged }: Subject) {
   const level = era === 'modern' ? { _meta: { [`${META}logLevel`]: 'info' } } : {}
   const arguments_ = { name: tool('tool_with_logging'), arguments: {}, ...level }
@@ -129,7 +132,7 @@ async function complete({ client }: Subject) {
   return (await (client as Client1).complete({ ref, argument: { name: 'arg1', value: 'x' } })).completion
 }
 
-/** Everything that a client gets of the upstream, row by row. */
+/** Exercises every feature of the upstream for a client, row by row. */
 async function look(subject: Subject, file: string) {
   const { client, call, asked } = subject
   const { tools } = await client.listTools()
@@ -165,7 +168,7 @@ const expected = {
   complete: { values: [], total: 0, hasMore: false }
 }
 
-/** Over HTTP and SSE one server tells all its sessions, the gateway's own among them. */
+/** Tests notifications over HTTP and SSE: one server notifies all its sessions, the gateway's own included. */
 async function hearOfAll(subjects: Subject[]) {
   const [first] = subjects as [Subject, ...Subject[]]
   await first.call(tool('trigger_tool_change'))
@@ -175,7 +178,10 @@ async function hearOfAll(subjects: Subject[]) {
   for (const { updated } of subjects) assert.deepEqual(updated, [watched], 'once')
 }
 
-/** A process tells whom it runs for. Its first second is not believed: many announce their lists whenever they start. */
+/**
+ * Tests notifications over stdio: a process notifies its own client. Those of its first second are ignored, since many
+ * servers announce their lists whenever they start.
+ */
 async function hearOfOwn(subjects: Subject[]) {
   for (const subject of subjects.filter(({ era }) => era === 'legacy')) {
     await subject.call(tool('trigger_resource_update'))
@@ -200,7 +206,7 @@ for (const [kind, start] of Object.entries(upstreams)) {
       const cells = await Promise.all(subjects.map((subject, i) => look(subject, join(folder, String(i)))))
       for (const [i, cell] of cells.entries()) assert.deepEqual(cell, expected, names[i])
       if (kind !== 'stdio') await hearOfAll(subjects)
-      // a process for each call has gone before anybody could hear of it
+      // with a process for each call there is nothing left to send notifications
       else if (session_mode === 'stateful') await hearOfOwn(subjects)
     })
   }

@@ -26,7 +26,7 @@ function check(read: Read, value: unknown, what: string): void {
   else assert.ok(checks[read]!(value), `${what} must be ${read}: ${JSON.stringify(value)}`)
 }
 
-/** Sends a request as the client does, and reads the answer as the client does. */
+/** Sends a request and reads the response as the client does. */
 async function replay(actor: Actor, { command, method, path, body, status, reads = {} }: Step): Promise<unknown> {
   const answer = await actor.send(method, path, body)
   assert.equal(answer.status, status, `${command}: ${answer.text}`)

@@ -7,7 +7,7 @@ import { until } from '../until.ts'
 import { startGateway, type Gateway } from './harness.ts'
 import { echoTool, sendJson, sendResult, startUpstream, type Message } from './upstream.ts'
 
-/** The Helm chart gives the process 1 GiB, of which V8 takes half. */
+/** The Helm chart gives the process 1 GiB, half of which V8 takes. */
 const LIMIT_MB = 1_000
 const META = 'io.modelcontextprotocol/'
 const both = 'application/json, text/event-stream'
@@ -30,7 +30,7 @@ const post = async ({ url }: Gateway, text: string, headers: Record<string, stri
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** A client that sends and never reads. */
+/** Opens a client that sends and never reads. */
 function deafClient(t: TestContext, gateway: Gateway, requests: string): Socket {
   const socket = connect(gateway.port, '127.0.0.1')
   later(t, () => socket.destroy())
@@ -44,7 +44,7 @@ const httpPost = (text: string) =>
   `POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: ${both}\r\n` +
   `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
 
-/** Another caller is served, and memory is within the limit; the numbers are told. */
+/** Asserts that another caller is served and memory stays within the limit; reports the numbers. */
 async function checkServed(t: TestContext, gateway: Gateway, before: number, what: string): Promise<void> {
   const answer = await post(gateway, body('tools/call', { name: 'good__echo', arguments: { a: 1 } }))
   assert.equal(answer.status, 200, `${what}: ${answer.text.slice(0, 200)}`)
@@ -154,7 +154,7 @@ test('SR-H2 subscriptions to long URIs are refused, and those to many keep withi
     assert.match(answer.text, /-32602/)
   }
   await checkServed(t, gateway, before, '112 subscriptions of 4 MB')
-  // a short URI must not keep the long request that it came in
+  // a short URI must not keep the memory of its long request alive
   let taken = 0
   let refused = 0
   for (let s = 0; s < 2; s++) {
@@ -208,7 +208,7 @@ test('SR-H3 fifty results that link to URIs of 10 MB lock nobody out', async (t)
 })
 
 test('SR-H3 elicitation ids of any size lock nobody out', async (t) => {
-  // 192 ids of 1 MB do not fit: to send more only takes longer
+  // 192 ids of 1 MB exceed the limit; more would only take longer
   const gateway = await start(t, 192)
   let n = 0
   const elicitations = () =>
@@ -240,7 +240,7 @@ test('SR-H3 questions of megabytes that wait for their callers lock nobody out',
   let n = 0
   const bad = await startUpstream(t, 'bad', {
     onCall(_message, response) {
-      // a long message is cut, a schema is kept
+      // a long message is truncated, a schema is kept
       const properties = { a: { type: 'string', description: 'q'.repeat(4_000_000) } }
       const params = { message: 'q', requestedSchema: { type: 'object', properties } }
       const question = { jsonrpc: '2.0', id: `q${n++}`, method: 'elicitation/create', params }

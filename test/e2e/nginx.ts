@@ -9,12 +9,12 @@ import { needs } from '../needs.ts'
 
 const command = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).status === 0)
 
-/** For `test(title, { skip }, …)`. */
+/** The `skip` option without nginx. */
 export const noNginx = needs('nginx', command !== undefined)
 
-/** Which replica answered what. */
+/** A request and the replica that answered it. */
 export interface Routed {
-  /** `127.0.0.1:1234`; of several that were tried the last. */
+  /** `127.0.0.1:1234`; after several attempts, the last. */
   readonly replica: string
   readonly status: number
   readonly session: string
@@ -45,7 +45,7 @@ http {
 }
 `
 
-/** nginx with deploy/nginx/towpath.conf before two replicas. */
+/** Starts nginx with deploy/nginx/towpath.conf in front of two replicas. */
 export async function startNginx(t: TestContext, ports: readonly [number, number]): Promise<Nginx> {
   const folder = await tempDir(t)
   const port = await freePort()
@@ -57,7 +57,7 @@ export async function startNginx(t: TestContext, ports: readonly [number, number
   await writeFile(join(folder, 'towpath.conf'), ours)
   await writeFile(join(folder, 'nginx.conf'), configuration(folder))
   const nginx = run(t, command!, ['-p', folder, '-c', join(folder, 'nginx.conf')])
-  // killed, it would leave its worker
+  // SIGKILL would leave its worker running
   later(t, () => nginx.stop())
   const url = `http://127.0.0.1:${port}`
   await until('nginx to listen', async () => {

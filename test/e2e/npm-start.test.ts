@@ -20,7 +20,7 @@ before(async () => {
   dependent = await mkdtemp(join(tmpdir(), 'towpath-dependent-'))
   await cloneProject(clone)
   spawnSync(process.execPath, ['scripts/build-if-stale.mjs'], { cwd: clone })
-  // as npm does that installs it
+  // as npm does on installation
   await chmod(join(clone, 'dist/src/cli/main.js'), 0o755)
   await mkdir(join(dependent, 'node_modules/.bin'), { recursive: true })
   await writeFile(join(dependent, 'package.json'), '{"private":true,"scripts":{"gateway":"towpath start"}}')
@@ -37,7 +37,7 @@ const commands = {
   'npm run, in a project that depends on it': () => ({ args: ['run', 'gateway'], cwd: dependent })
 }
 
-/** A gateway that npm runs, in a process group of its own, with a request under way. */
+/** Starts a gateway through npm, in its own process group, with a request in flight. */
 async function startByNpm(t: TestContext, command: keyof typeof commands) {
   const { args, cwd } = commands[command]()
   const [port, dataDir] = [await freePort(), await freshDataDir(t)]
@@ -48,7 +48,7 @@ async function startByNpm(t: TestContext, command: keyof typeof commands) {
     try {
       process.kill(-npm.pid, 'SIGKILL')
     } catch {
-      // all of it has ended
+      // every process has ended
     }
   })
   let code: number | string | undefined
@@ -68,7 +68,7 @@ type Gateway = Awaited<ReturnType<typeof startByNpm>>
 
 async function assertDrainsAndEnds({ npm, pid, url, dataDir, finish }: Gateway): Promise<void> {
   await until('the gateway to drain', () => npm.output().includes('waiting for requests under way'))
-  // the signal may come twice: from the terminal, and from npm
+  // the signal may arrive twice: from the terminal, and from npm
   await new Promise((resolve) => setTimeout(resolve, 300))
   assert.ok(isAlive(pid), `a request under way is waited for: ${npm.output()}`)
   finish()
@@ -79,7 +79,7 @@ async function assertDrainsAndEnds({ npm, pid, url, dataDir, finish }: Gateway):
 
 for (const command of Object.keys(commands) as (keyof typeof commands)[]) {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGKILL'] as const) {
-    // the shell that npm puts between waits for the gateway, and so does npm: nothing ends, and nothing is left alone
+    // the shell that npm puts between waits for the gateway, and npm for the shell: nothing ends, nothing is orphaned
     if (signal === 'SIGINT' && command !== 'npm start') continue
     test(`CR-A4: ${signal} to npm alone ends the gateway as usual: ${command}`, async (t) => {
       const gateway = await startByNpm(t, command)

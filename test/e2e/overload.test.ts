@@ -9,19 +9,19 @@ import { at, sendResult, startUpstream, textResult, type Upstream } from './upst
 import { needs } from '../needs.ts'
 
 const MB = 1_024 * 1_024
-/** Calls that the upstream answers nearly whole and never to the end: their parts fill the memory. */
+/** Calls that the upstream answers almost completely but never finishes: the partial results fill the memory. */
 const HUNG_CALLS = 20
 const PART_BYTES = 15 * MB
-/** What the process may take: less than it holds with all of these parts, more than it needs without them. */
+/** Memory limit of the process: less than all partial results take, more than the gateway needs without them. */
 const limitMb: Readonly<Record<Engine, number>> = { pglite: 440, postgres: 352 }
 const skip = needs('/proc', existsSync('/proc/self/status'))
 
 interface Scene {
   readonly gateway: Gateway
   readonly admin: Actor
-  /** Whoever may do nothing; in development mode there is no such. */
+  /** A caller without any permission; absent in development mode. */
   readonly anonymous: Actor
-  /** Somebody new who calls tools over REST. */
+  /** Creates a new caller that calls tools over REST. */
   newCaller(): Promise<Actor>
 }
 
@@ -31,7 +31,7 @@ async function start(t: TestContext, mode: Mode, engine: Engine): Promise<Scene>
   const env = {
     NODE_OPTIONS: '--max-old-space-size=512',
     TOWPATH_MEMORY_LIMIT_BYTES: String(limitMb[engine] * MB),
-    // one server may hold a quarter: by default too little to fill the memory
+    // the limit per server is a quarter of this; the default is too low to fill the memory
     TOWPATH_PENDING_BYTES: String(1_024 * MB),
     ...(mode === 'enterprise' && key)
   }
@@ -77,7 +77,7 @@ const finding: Readonly<Record<Mode, readonly string[]>> = {
 
 type Remedies = Readonly<Record<string, (admin: Actor) => Promise<Answer>>>
 
-/** Ways to remove the cause. */
+/** Actions that remove the cause. */
 const remedies: Readonly<Record<Mode, Remedies>> = {
   development: {
     'POST disable': (admin) => admin.post('/api/v0/servers/hog/disable'),
@@ -109,7 +109,7 @@ const rssMb = ({ pid }: Gateway) =>
 const isReady = async ({ gateway }: Scene) => (await gateway.get('/ready')).status === 200
 
 for (const mode of ['development', 'enterprise'] as const) {
-  // an enterprise gateway holds the same in either store, and the embedded one only takes longer to start
+  // an enterprise gateway behaves the same with either store, and the embedded one takes longer to start
   for (const engine of engines.filter((name) => mode === 'development' || name === 'postgres')) {
     const title = `SR-H3 with its memory full an administrator finds and removes the cause in ${mode} mode (${engine})`
     test(`${title}, again and again, whatever pages the allocator keeps`, { skip }, async (t) => {
@@ -147,5 +147,5 @@ for (const mode of ['development', 'enterprise'] as const) {
   }
 }
 
-/** Who still has a token after the remedy. */
+/** Returns a caller whose token still works after the remedy. */
 const survivor = ({ admin }: Scene, remedy: string, caller: Actor) => (remedy === 'DELETE of the user' ? admin : caller)

@@ -9,8 +9,8 @@ import { cleanEnv, root, run } from './harness.ts'
 import { until } from '../until.ts'
 
 /**
- * What a test does with a block. `start`: runs in a terminal of its own till the end; `run`: in the reader's terminal;
- * `answer`: what that printed; `client`: handed to clients.
+ * Use of a block by a test. `start`: runs in its own terminal until the end; `run`: in the reader's terminal; `answer`:
+ * the output of that; `client`: passed to clients.
  */
 type Use = 'start' | 'run' | 'answer' | 'client'
 
@@ -29,12 +29,15 @@ export const blocksOf = (page: string, ...wanted: readonly string[]): Block[] =>
     .map(([, use, text]) => ({ use: use!, text: text! }))
     .filter(({ use }) => (wanted.length > 0 ? wanted : uses).some((each) => each === use))
 
-/** What differs from one machine to the next, as the pages name it, and what it is here. */
+/** Values that differ between machines: the one in the documentation, and the one here. */
 export type Places = readonly (readonly [named: string, here: string])[]
 
 const put = (text: string, places: Places) => places.reduce((all, [named, here]) => all.replaceAll(named, here), text)
 
-/** The expected answer, with `…` filled in from what came; a member `…` stands for all that are not shown. */
+/**
+ * Returns the expected response with `…` replaced by actual values; a member `…` stands for all members that are not
+ * shown.
+ */
 function filled(expected: unknown, given: unknown): unknown {
   if (typeof expected === 'string' && typeof given === 'string' && expected.includes('…')) {
     const [before = '', after = ''] = expected.split('…')
@@ -53,7 +56,7 @@ function assertAnswer(printed: string, expected: string): void {
   assert.deepEqual(given, filled(JSON.parse(expected), given))
 }
 
-/** A terminal: what one command sets, the next one has. A command that fails ends it. */
+/** Opens a terminal: settings of one command apply to the next. A failing command ends it. */
 export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv) {
   const shell = spawn('bash', ['-eo', 'pipefail'], { cwd, env })
   later(t, () => shell.kill('SIGKILL'))
@@ -86,7 +89,7 @@ export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv
   }
 }
 
-/** Fills a folder with what a clone has after `npm ci`, as far as starting needs it. */
+/** Fills a folder with the files of a clone after `npm ci`, as far as starting needs them. */
 export async function cloneProject(folder: string): Promise<void> {
   for (const name of [
     'src',
@@ -103,7 +106,7 @@ export async function cloneProject(folder: string): Promise<void> {
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
 }
 
-/** Runs until the test ends, with everything that it starts. */
+/** Starts a process that runs, with its children, until the test ends. */
 async function startService(t: TestContext, text: string, cwd: string, env: NodeJS.ProcessEnv, url: string) {
   const service = run(t, 'bash', ['-c', text], { cwd, env, detached: true })
   later(t, async () => {
@@ -120,13 +123,13 @@ export interface Follow {
   readonly cwd: string
   readonly env?: NodeJS.ProcessEnv
   readonly places: Places
-  /** Of each `start` block in turn, what answers once it is up. */
+  /** URLs that answer once each `start` block is up, in order. */
   readonly services?: readonly string[]
   /** Called for each `client` block, with the configuration as a client on this machine would hold it. */
   readonly onClient?: (configuration: string, terminal: (text: string) => Promise<string>) => Promise<void>
 }
 
-/** Does what a reader of the page does, block by block. */
+/** Follows the page as a reader would, block by block. */
 export async function follow(t: TestContext, blocks: readonly Block[], options: Follow): Promise<void> {
   const { cwd, places, services = [], onClient } = options
   const env = { ...cleanEnv(), ...options.env }

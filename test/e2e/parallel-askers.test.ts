@@ -13,7 +13,7 @@ const script = join(root, 'test/fixtures/asking/main.mjs')
 const kinds = { stdio: 'stdio', SSE: 'sse', "HTTP, on the session's own stream": 'http' } as const
 type Kind = (typeof kinds)[keyof typeof kinds]
 
-/** Registers the server whose questions do not say which call asks them. */
+/** Registers the server whose requests do not say which call they belong to. */
 async function addAsking(t: TestContext, { app }: Mcp, kind: Kind, session_mode: string): Promise<void> {
   if (kind === 'stdio') {
     const command = { command: process.execPath, args: [script, 'stdio'] }
@@ -34,10 +34,10 @@ const clients: Record<string, (t: TestContext, mcp: Mcp, answers: Answers) => Pr
 }
 
 const N = 5
-/** A modern caller's calls go on in as many sessions while their callers are asked. */
+/** Concurrent sessions for a modern caller's calls that wait for input. */
 const LANES = 4
 
-/** Answers nobody before so many are asked. */
+/** Returns handlers that hold every answer until `count` requests have arrived. */
 function answersTogether(count: number): Answers {
   let asked = 0
   const turn = async () => {
@@ -94,7 +94,10 @@ for (const [transport, kind] of Object.entries(kinds)) {
   }
 }
 
-/** From the first question on its session's stream on, the calls of modern callers to the server take turns. */
+/**
+ * Shows the gateway that the server sends requests on its session's stream; from then on calls of modern callers to the
+ * server are serialised.
+ */
 async function learn(t: TestContext, { url }: Mcp) {
   const client = await connectModern(t, url, answersTogether(1))
   await client.call('up__ask', { name: 'first' })

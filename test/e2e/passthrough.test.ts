@@ -16,19 +16,19 @@ import { everything } from './peers.ts'
 
 const script = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
 
-/** One client and the names under which it finds the server's tools and prompts. */
+/** A client and its names for the server's tools and prompts. */
 interface Side {
   readonly client: Client
   readonly asked: AskedClient['asked']
   readonly called: (name: string) => string
   readonly logged: Log[]
-  /** URIs of resources that were said to have changed. */
+  /** URIs of resources reported as changed. */
   readonly updated: string[]
 }
 
 type Log = LoggingMessageNotification['params']
 
-/** The same server, once direct and once through the gateway, under a client that can be asked everything. */
+/** Connects to the same server directly and through the gateway, with a client that declares every capability. */
 async function bothSides(t: TestContext, kind: 'stdio' | 'streamable_http', session_mode: string): Promise<Side[]> {
   const { registration } = await everything(t, kind)
   const gateway = await startGateway(t)
@@ -53,7 +53,7 @@ function sideOf(connected: AskedClient, called: Side['called']): Side {
   return { client, asked: connected.asked, called, logged, updated }
 }
 
-/** What both sides give, told apart by nothing but what `look` returns. */
+/** Asserts that `look` returns the same on both sides. */
 async function same(what: string, sides: Side[], look: (side: Side) => Promise<unknown>): Promise<void> {
   const [direct, through] = await Promise.all(sides.map(look))
   assert.deepEqual(through, direct, what)
@@ -65,7 +65,10 @@ const codeOf = (work: Promise<unknown>) =>
     ({ code }: { code: number }) => ({ code })
   )
 
-/** Items by name as if they had no prefix. Tasks are not carried, nor what is said of them, nor what needs them. */
+/**
+ * Returns items without their prefix. Tasks are not forwarded, so their members and tools that require them are
+ * dropped.
+ */
 const bare = (items: { name: string; execution?: { taskSupport?: string | undefined } | undefined }[]) =>
   items
     .filter(({ execution }) => execution?.taskSupport !== 'required')
@@ -104,7 +107,7 @@ async function compareProgress(sides: Side[]) {
   await same('progress', sides, async ({ client, called }) => {
     const heard: unknown[] = []
     const params = { name: called('trigger-long-running-operation'), arguments: { duration: 0.4, steps: 4 } }
-    // the SDK's own callback misses one that comes together with the result
+    // the SDK's own callback misses progress that arrives together with the result
     const transport = client.transport!
     const receive = transport.onmessage!
     transport.onmessage = (message: JSONRPCMessage, extra?: object) => {
@@ -151,7 +154,7 @@ async function compareCompletion(sides: Side[]) {
   )
 }
 
-/** What differs between two sessions or two messages drawn by lot: the session's id, and which of the messages it is. */
+/** Removes random differences between two sessions or messages: the session's id, and the choice of message. */
 const plain = ({ level, logger, data }: Log) => ({
   logger: logger?.replace(/^everything\/?/, '') || undefined,
   data: String(data)
@@ -159,7 +162,7 @@ const plain = ({ level, logger, data }: Log) => ({
     .replace(new RegExp(`^${level}.level.message$`, 'i'), '… as its level says')
 })
 
-/** What is logged while `work` is done and after it; as many messages as the server sends. */
+/** Compares log messages during and after `work`; there are as many as the server sends. */
 async function compareLogs(what: string, sides: Side[], work: (side: Side) => Promise<unknown>) {
   await same(what, sides, async (side) => {
     side.logged.length = 0
@@ -171,7 +174,7 @@ async function compareLogs(what: string, sides: Side[], work: (side: Side) => Pr
   })
 }
 
-/** The server logs at once, then every 5 s until it is told to stop, to the session alone that told it to start. */
+/** Toggles the server's log messages: the first at once, then every 5 s, only to the session that started them. */
 const toggle =
   (tool: string) =>
   ({ client, called }: Side) =>
@@ -180,13 +183,13 @@ const toggle =
 async function compareToggledLogs(sides: Side[], mode: string) {
   const toggleLogs = toggle('toggle-simulated-logging')
   await compareLogs('simulated logs', sides, toggleLogs)
-  // a session of its own for each call has nothing that could be stopped
+  // a per-call session ends before it could be stopped
   await Promise.all((mode === 'stateful' ? sides : [sides[0]!]).map(toggleLogs))
 }
 
 const resourceUris = async ({ client }: Side) => (await client.listResources()).resources.map(({ uri }) => uri)
 
-/** What the server says in the session of its client, and in no other. */
+/** Compares notifications to the session of the client, and to no other. */
 async function compareSession(sides: Side[]) {
   const [first, second] = (await resourceUris(sides[0]!)) as [string, string]
   const toggleUpdates = toggle('toggle-subscriber-updates')
@@ -226,7 +229,7 @@ async function compareErrors(sides: Side[]) {
       client.complete({ ref: { type: 'ref/prompt', name: called('nothing') }, argument: { name: 'a', value: '' } })
   }
   for (const [what, fail] of Object.entries(failures)) await same(what, sides, (side) => codeOf(fail(side)))
-  // what is in no list is not asked for upstream; this server answers a result with `isError`
+  // an unknown name is not sent upstream; this server answers with an `isError` result
   const unknown = sides.map(({ client, called }) => codeOf(client.callTool({ name: called('nothing') })))
   assert.deepEqual(await Promise.all(unknown), [{ isError: true }, { code: -32602 }], 'unknown tool')
 }
@@ -242,7 +245,7 @@ for (const kind of ['stdio', 'streamable_http'] as const) {
       await compareCompletion(sides)
       await compareToggledLogs(sides, mode)
       if (mode === 'stateful') await compareSession(sides)
-      // after an error on a stream the SDK's client asks to resume it, and this server replays the whole session then
+      // after a stream error the SDK's client resumes it, and this server then replays the whole session
       await compareErrors(sides)
     })
   }

@@ -11,7 +11,7 @@ import { cleanEnv, freePort, root, run } from './harness.ts'
 import { until } from '../until.ts'
 import { rawHttp, rawSse, rawStdio, type RawPeer } from './raw.ts'
 
-/** A real MCP server: how to register it, and how to ask it directly. */
+/** A real MCP server: its registration, and a direct connection. */
 export interface Upstream {
   readonly registration: { readonly name: string; readonly transport: string; readonly [member: string]: unknown }
   readonly direct: () => Promise<RawPeer>
@@ -34,7 +34,7 @@ const answers = async (url: string) => {
   return status > 0
 }
 
-/** `@modelcontextprotocol/server-everything` over each transport that it has. */
+/** Starts `@modelcontextprotocol/server-everything` over a transport. */
 export async function everything(t: TestContext, transport: 'stdio' | 'streamable_http' | 'sse'): Promise<Upstream> {
   if (transport === 'stdio') return stdio('everything', [everythingScript, 'stdio'])
   const port = await freePort()
@@ -68,17 +68,17 @@ type Headers = Readonly<Record<string, string>>
 
 const identity = { name: 'e2e', version: '1' }
 
-/** Client of the first SDK, which speaks the revisions with sessions. */
+/** Connects a client of SDK version 1, which speaks the session-based revisions. */
 export async function connectV1(t: TestContext, url: string, headers: Headers = {}): Promise<Client> {
   const client = new Client(identity)
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } })
-  // The SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes.
+  // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await client.connect(transport as Transport)
   later(t, () => client.close())
   return client
 }
 
-/** The same over the transport of the oldest revision. */
+/** Connects the same client over HTTP+SSE, the transport of the oldest revision. */
 export async function connectSse(t: TestContext, url: string, headers: Headers = {}): Promise<Client> {
   const client = new Client(identity)
   await client.connect(new SSEClientTransport(new URL(`${url}/sse`), { requestInit: { headers } }))
@@ -86,7 +86,7 @@ export async function connectSse(t: TestContext, url: string, headers: Headers =
   return client
 }
 
-/** Client of the second SDK, which asks the server what it speaks and prefers 2026-07-28. */
+/** Connects a client of SDK version 2, which discovers the server's revisions and prefers 2026-07-28. */
 export async function connectV2(t: TestContext, url: string, headers: Headers = {}): Promise<Client2> {
   const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } })
   await client.connect(new HttpTransport2(new URL(`${url}/mcp`), { requestInit: { headers } }))
@@ -94,7 +94,7 @@ export async function connectV2(t: TestContext, url: string, headers: Headers = 
   return client
 }
 
-/** The first SDK's client speaking stdio to mcp-remote, which speaks HTTP to the gateway. */
+/** Connects a client of SDK version 1 over stdio to mcp-remote, which speaks HTTP to the gateway. */
 export async function connectByMcpRemote(t: TestContext, url: string): Promise<Client> {
   const client = new Client(identity)
   const folder = await tempDir(t)
@@ -105,7 +105,7 @@ export async function connectByMcpRemote(t: TestContext, url: string): Promise<C
   return client
 }
 
-/** One run of the inspector's command line; its parsed output. */
+/** Runs the inspector's command line once. Returns its parsed output. */
 export async function runInspector(t: TestContext, ...args: string[]): Promise<Record<string, unknown>> {
   const folder = await tempDir(t)
   const launcher = script('@modelcontextprotocol/inspector/clients/launcher/build/index.js')
@@ -120,6 +120,6 @@ export async function runInspector(t: TestContext, ...args: string[]): Promise<R
   return JSON.parse(inspector.output()) as Record<string, unknown>
 }
 
-/** The same, at the gateway with this URL. */
+/** Runs the inspector's command line at the gateway with this URL. */
 export const inspect = (t: TestContext, url: string, ...args: string[]) =>
   runInspector(t, `${url}/mcp`, '--transport', 'http', ...args)

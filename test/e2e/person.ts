@@ -7,7 +7,7 @@ import type { CommandLine } from './cli.ts'
 import { cleanEnv, towpathCommand, type Gateway } from './harness.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
-/** A folder with the command in it. */
+/** Returns a folder that contains the command. */
 export async function binFolder(home: string): Promise<string> {
   const folder = join(home, 'bin')
   await mkdir(folder, { recursive: true })
@@ -19,9 +19,9 @@ export async function binFolder(home: string): Promise<string> {
 interface Setup {
   readonly gateway: Gateway
   readonly cli: CommandLine
-  /** Of an upstream that can be registered. */
+  /** URL of an upstream that can be registered. */
   readonly url: string
-  /** An administrator’s. */
+  /** An administrator's token. */
   readonly token: string
 }
 
@@ -30,7 +30,7 @@ const CLEAR_LINE = '\u0015'
 // oxlint-disable-next-line no-control-regex -- what colours begin with
 const colour = /\u001b\[\d+m/
 
-/** What only a terminal shows, and what only a person does. Each line is a process of its own. */
+/** Tests features that only a terminal has or that need a person's input. Each line runs in a separate process. */
 export async function personAtTerminal(t: TestContext, { gateway, cli, url, token }: Setup): Promise<void> {
   const env = { ...cleanEnv(), HOME: cli.home, TOWPATH_REGISTRY: gateway.url }
   const inputrc = join(cli.home, 'inputrc')
@@ -76,11 +76,11 @@ async function waits(terminal: Terminal): Promise<void> {
   assert.match(shown, /^(\r. waiting for the gateway)+\r +\r\S*error:/u)
 }
 
-/** An interrupt ends it, and so does a reader that has read enough. */
+/** Tests that following ends on an interrupt, and when the reader of its output closes the pipe. */
 async function follows(terminal: Terminal, cli: CommandLine): Promise<void> {
   const interrupted = await terminal.run('towpath logs -f', [/AT +OUTCOME/, INTERRUPT])
   assert.equal(interrupted.code, 130)
-  // a call that failed may be shown, and says so in its row
+  // a failed call may be listed, with the error in its row
   assert.doesNotMatch(interrupted.shown, /^\S*error:/m)
   let hasEnded = false
   const piped = terminal.run('towpath logs -f -o name | head -n 1; echo ended $PIPESTATUS').finally(() => {
@@ -90,7 +90,7 @@ async function follows(terminal: Terminal, cli: CommandLine): Promise<void> {
     if (!hasEnded) await cli(['invoke', 'alpha__echo'])
     return hasEnded
   })
-  // the spinner of a slow answer is on stderr, and is wiped
+  // the spinner of a slow response is on stderr and is erased
   const shown = (await piped).shown.replace(/^(?:\r\S waiting for the gateway)+\r +\r/, '')
   assert.match(shown, /^\d+\r\nended 0\r?\n?$/)
 }
@@ -112,7 +112,7 @@ async function deletes(terminal: Terminal, cli: CommandLine): Promise<void> {
   assert.equal((await cli(['list', 'servers', '-o', 'name'])).out, '')
 }
 
-/** Of what the files no longer have, the person is asked. */
+/** Tests that pruning asks for confirmation of each record missing from the files. */
 async function prunes(terminal: Terminal, cli: CommandLine): Promise<void> {
   const folder = join(cli.home, 'wanted')
   const group = (name: string) => JSON.stringify({ name, included_servers: [] })

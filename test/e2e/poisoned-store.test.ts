@@ -11,7 +11,7 @@ import { at, startUpstream, textResult, type Message } from './upstream.ts'
 const keys: Record<ItemKind, string> = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' }
 const kinds = ['tool', 'prompt', 'resource', 'template'] as const
 
-/** As version 0.1 may have stored them. */
+/** Definitions as version 0.1 may have stored them. */
 const poisons = ['"x-mcp-header \\q"', '"\\uZZZZ"', '"a\nb"', 'nope']
 const poisoned = kinds.flatMap((kind): OfferedItem[] =>
   poisons.map((value, i) => ({
@@ -49,7 +49,7 @@ for (const engine of engines) {
   })
 }
 
-/** Two replicas of one database in enterprise mode, with one administrator. */
+/** Starts two enterprise replicas on one database, with one administrator. */
 async function startReplicas(t: TestContext) {
   const databaseUrl = await freshDatabase(t)
   const token = 'twp_the-administrator-of-both'

@@ -168,7 +168,7 @@ test('one administrator always stays, also when several are removed at once', { 
   assert.deepEqual([alone.status, alone.body], [409, last])
   const names = Array.from({ length: 5 }, (_, i) => `admin${i}`)
   const tokens = await Promise.all(names.map((name) => createUser(admin, { name, role: 'admin' })))
-  // each removes the next one; the first administrator goes too
+  // each removes the next one, the first administrator included
   const answers = await Promise.all(
     ['admin', ...names].map((name, i) => as(tokens[i % tokens.length]).remove(`/api/v0/users/${name}`))
   )

@@ -10,7 +10,7 @@ import { running } from './process-tree.ts'
 
 const file = (name: string) => join(root, 'test/fixtures/stdio', name)
 
-/** How many processes there are of each way to leave. */
+/** Number of processes for each way to leave. */
 const ways = { setsid: 2, detached: 3, daemon: 2, 'no environment': 2 }
 type Way = keyof typeof ways
 
@@ -23,7 +23,7 @@ function leaving(way: Way, token: string, session_mode: 'stateless' | 'stateful'
   return { name: nameOf(way), transport: 'stdio', session_mode, ...started }
 }
 
-/** A name for processes that are killed when the test ends, should they be left. */
+/** Returns a marker for command lines; processes with it that still run are killed when the test ends. */
 function freshToken(t: TestContext): string {
   const token = randomUUID()
   later(t, () => {
@@ -32,7 +32,7 @@ function freshToken(t: TestContext): string {
   return token
 }
 
-/** A process of somebody else: it has left its session too, and has a mark of another gateway. */
+/** Starts an unrelated process that has also left its session, with the mark of another gateway. */
 function startBystander(t: TestContext): string {
   const token = freshToken(t)
   const env = { ...process.env, TOWPATH_STDIO_SESSION: `${randomUUID()}.0` }

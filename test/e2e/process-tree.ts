@@ -19,17 +19,20 @@ function processes(): Descendant[] {
       const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
       found.push({ pid: Number(name), parent: Number(parent), state, command })
     } catch {
-      // it ended while we looked
+      // the process ended during the scan
     }
   }
   return found
 }
 
-/** The compiler that runs when the sources are started, and the shell that ends the children of a killed gateway. */
+/**
+ * Returns true for the compiler of a gateway started from sources, and for the watchdog shell that ends the children of
+ * a killed gateway.
+ */
 const isHelper = ({ command }: Descendant) =>
   command.includes('esbuild') || command.includes("trap '' HUP INT QUIT TERM")
 
-/** Every process that the gateway of this pid has started for a server, zombies included. */
+/** Returns every server process that the gateway with this pid has started, zombies included. */
 export function descendants(pid: number): Descendant[] {
   const all = processes().filter((process) => !isHelper(process))
   const found: Descendant[] = []
@@ -45,6 +48,6 @@ export function descendants(pid: number): Descendant[] {
 
 export const isAlive = (pid: number) => processes().some((one) => one.pid === pid && one.state !== 'Z')
 
-/** Living processes whose command line holds this text. */
+/** Returns living processes whose command line contains this text. */
 export const running = (text: string) =>
   processes().filter(({ command, state }) => state !== 'Z' && command.includes(text))

@@ -54,10 +54,10 @@ test('LC-02 no process is left of calls to a stateless server, abandoned ones in
 })
 
 test('LC-03 on SIGTERM the call under way is answered, streams end, and nothing is left', async (t) => {
-  // what holds the stop holds it for longer than a test may take
+  // a shutdown that never completes must outlast the test
   const gateway = await startGateway(t, { env: { TOWPATH_DRAIN_TIMEOUT_MS: '3600000' } })
   await gateway.register(stdio('alpha', process.execPath, [file('good.mjs')], { session_mode: 'stateful' }))
-  // Each client of this SDK holds a stream open for what the server has to say.
+  // each client of this SDK keeps a stream open for notifications
   const [client] = await Promise.all(Array.from({ length: 20 }, () => connectV1(t, gateway.url)))
   let hasBegun = false
   const underWay = client!.callTool({ name: 'alpha__slow', arguments: { ms: 2_000, steps: 20 } }, undefined, {
@@ -103,7 +103,7 @@ test('LC-04 a killed gateway leaves no server process behind its next start', as
   assert.equal(pidsIn(pidFile).filter(isAlive).length, 1)
 })
 
-/** Requests that write to the log among them. */
+/** Asserts that requests are served, including requests that write to the log. */
 async function assertServes(gateway: Gateway): Promise<void> {
   for (let count = 0; count < 20; count++) {
     const failing = { name: 'alpha', transport: 'streamable_http', url: 'http://127.0.0.1:9/mcp' }
@@ -122,7 +122,7 @@ test('LC-17 a gateway whose output goes to a full disk or a closed pipe goes on 
   await assertServes(piped)
 })
 
-/** Addresses of the listening TCP sockets of a process: hexadecimal, as the kernel writes them. */
+/** Returns the addresses of a process's listening TCP sockets, in hexadecimal as the kernel writes them. */
 function listeningSockets(pid: number): string[] {
   const own = new Set(readdirSync(`/proc/${pid}/fd`).flatMap((name) => inodeOf(`/proc/${pid}/fd/${name}`)))
   return ['tcp', 'tcp6'].flatMap((table) =>

@@ -1,22 +1,22 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
-/** An MCP server spoken to without any SDK: what it sends is what the tests see. */
+/** A connection to an MCP server without an SDK, so that tests see exactly the server's messages. */
 export interface RawPeer {
-  /** The answer to a request as the text of the whole JSON-RPC message. */
+  /** Sends a request and returns the text of the whole JSON-RPC response. */
   request(method: string, params?: object): Promise<string>
   notify(method: string, params?: object): Promise<void>
   close(): void
 }
 
-/** What a server lists, parsed; members keep their order. */
+/** A listed definition, parsed; members keep their order. */
 export interface Definition {
   readonly name: string
   readonly title?: string
   readonly [member: string]: unknown
 }
 
-/** Everything that a server lists, in its own order. */
+/** All lists of a server, in its own order. */
 export interface Listing {
   readonly tools: Definition[]
   readonly prompts: Definition[]
@@ -26,7 +26,9 @@ export interface Listing {
 
 type Message = { id?: number | string; method?: string; result?: Record<string, unknown>; error?: { message: string } }
 
-/** Matches answers to requests and refuses what the server asks. `send` gives one JSON-RPC message to the server. */
+/**
+ * Matches responses to requests and rejects the server's requests. `send` delivers one JSON-RPC message to the server.
+ */
 function exchange(send: (text: string) => Promise<void>) {
   const waiting = new Map<number | string, (text: string) => void>()
   let last = 0
@@ -68,7 +70,7 @@ export function rawStdio(command: string, args: readonly string[], env: NodeJS.P
   return { ...peer, close: () => child.kill('SIGKILL') }
 }
 
-/** The `data` of each event of an event stream, with the event's name. */
+/** Yields the `data` of each event of an event stream, with the event's name. */
 async function* events(response: Response): AsyncGenerator<{ event: string; data: string }> {
   let buffer = ''
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
@@ -84,7 +86,7 @@ async function* events(response: Response): AsyncGenerator<{ event: string; data
   }
 }
 
-/** Streamable HTTP; also the way to ask the gateway's own `/mcp` without an SDK. */
+/** Returns a peer over streamable HTTP; also used for requests to the gateway's own `/mcp` without an SDK. */
 export function rawHttp(url: string): RawPeer {
   const stop = new AbortController()
   let session: Record<string, string> = {}
@@ -100,7 +102,7 @@ export function rawHttp(url: string): RawPeer {
   return { ...peer, close: () => stop.abort() }
 }
 
-/** The transport of 2024-11-05. */
+/** Returns a peer over HTTP+SSE, the transport of 2024-11-05. */
 export async function rawSse(url: string): Promise<RawPeer> {
   const stop = new AbortController()
   const stream = await fetch(url, { headers: { accept: 'text/event-stream' }, signal: stop.signal })
@@ -130,7 +132,9 @@ async function pages(peer: RawPeer, method: string, member: keyof Listing): Prom
   }
 }
 
-/** Opens the peer as a client that can do everything, so that the server hides nothing, and reads all its lists. */
+/**
+ * Initialises the peer as a client with every capability, so that the server hides nothing, and reads all its lists.
+ */
 export async function readLists(peer: RawPeer): Promise<Listing> {
   await peer.request('initialize', {
     protocolVersion: '2025-11-25',

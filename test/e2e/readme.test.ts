@@ -34,11 +34,11 @@ test('every path that the README names is there', async (t) => {
   const paths = [...table.matchAll(/`(\/[\w/.]+)`/g)].map(([, path = '']) => path)
   assert.ok(paths.length >= 10, String(paths))
   for (const path of paths) {
-    // served where it is switched on
+    // served only when enabled
     if (path === '/metrics') continue
     const { status, body } = await fetch(gateway.url + path)
     assert.notEqual(status, 404, path)
-    // some are streams without end
+    // some responses are endless streams
     await body?.cancel()
   }
 })

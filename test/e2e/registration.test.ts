@@ -12,7 +12,7 @@ const twoHundred = Array.from({ length: 200 }, (_, index) => ({
   inputSchema: { type: 'object', properties: { index: { const: index } } }
 }))
 
-/** Number of servers and of tools, which must fit together whatever happened. */
+/** Returns the numbers of servers and of tools, which must always be consistent. */
 async function counts(gateway: Gateway): Promise<[number, number]> {
   const [servers, tools] = await Promise.all([gateway.get('/api/v0/servers'), gateway.get('/api/v0/tools')])
   return [servers.body.length, tools.body.length]
@@ -27,7 +27,7 @@ for (const engine of engines) {
     const usual = performance.now() - start
     assert.deepEqual(await counts(gateway), [1, 200])
 
-    // an embedded store takes seconds to come back
+    // the embedded store takes seconds to recover
     const rounds = engine === 'pglite' ? 3 : 8
     for (let round = 0; round < rounds; round++) {
       assert.equal((await gateway.remove('/api/v0/servers/many')).status, 204)

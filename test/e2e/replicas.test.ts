@@ -9,7 +9,7 @@ const skip = engines.includes('postgres') ? false : 'no PostgreSQL'
 
 async function startTwo(t: TestContext): Promise<[Gateway, Gateway]> {
   const databaseUrl = await freshDatabase(t)
-  // Replicas share the key that seals secrets.
+  // replicas share the encryption key
   const env = { TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
   const start = async () => startGateway(t, { place: { databaseUrl, dataDir: await tempDir(t) }, env })
   return Promise.all([start(), start()])
@@ -57,7 +57,7 @@ test('LC-13 what one replica switches off or removes, the other refuses within t
   await a.remove('/api/v0/servers/alpha')
   await becomes(404)
   assert.deepEqual(await namesOf(b, '/api/v0/servers'), [])
-  // a busy machine is late with some of them
+  // on a busy machine some are slow
   assert.ok(Math.min(...times) < 2_000, `${times.join(', ')} ms`)
 })
 

@@ -18,7 +18,7 @@ import { until } from '../until.ts'
 
 const methodsOf = ({ heard }: OpenStream) => (heard as { method?: string }[]).map(({ method }) => method)
 
-/** Every kind of stream that a client can hold open, at a replica. */
+/** Opens every kind of stream that a client can hold open, at one replica. */
 async function openStreams(t: TestContext, { url }: Enterprise, actor: Actor): Promise<OpenStream[]> {
   const session = await actor.initialize()
   const { stream } = await openEventClient(t, url, '/sse', actor.headers)

@@ -12,7 +12,7 @@ import { root, startGateway } from './harness.ts'
 import { until } from '../until.ts'
 import { later } from '../store.ts'
 
-/** Characters that look different in JSON, in a URL and in base64. */
+/** Returns text with characters that JSON, URLs and base64 encode differently. */
 const sentinel = (name: string) =>
   `SENT-${name}-${randomBytes(8).toString('hex')}+/"&=${randomBytes(4).toString('hex')}`
 
@@ -23,13 +23,13 @@ const makeSecrets = () => ({
   oauth: sentinel('oauth'),
   query: sentinel('query'),
   argument: sentinel('argument'),
-  /** In names and URIs that are asked for: the call log keeps those. */
+  /** In requested names and URIs, which the call log records. */
   name: sentinel('name'),
   wrongToken: sentinel('wrong-token')
 })
 type Secrets = ReturnType<typeof makeSecrets>
 
-/** A text as it may stand in something else; of base64 the part that does not depend on what is beside it. */
+/** Returns the encodings of a text in which it can occur; of base64, the part that does not depend on adjacent text. */
 function formsOf(secret: string): string[] {
   const encoded = [0, 1, 2].map((before) => {
     const text = Buffer.from(`${'x'.repeat(before)}${secret}`).toString('base64')
@@ -39,7 +39,7 @@ function formsOf(secret: string): string[] {
   return [secret, inJson, JSON.stringify(inJson).slice(1, -1), encodeURIComponent(secret), ...encoded]
 }
 
-/** Names of the secrets that a text holds in some form. */
+/** Returns the names of the secrets that a text contains in some encoding. */
 const leaks = (text: string, secrets: Record<string, string>): string[] =>
   Object.entries(secrets).flatMap(([name, secret]) =>
     formsOf(secret).some((form) => text.includes(form)) ? [name] : []
@@ -58,7 +58,7 @@ test('the search finds a secret in every form', () => {
   assert.deepEqual(leaks('SENT', { secret }), [])
 })
 
-/** An upstream that gives back in its errors whatever it was sent. */
+/** Starts an upstream whose errors quote the whole request. */
 async function startTalkative(t: TestContext): Promise<string> {
   const server = createServer((request, response) => {
     const told = `${request.url} ${JSON.stringify(request.headers)}`
@@ -89,7 +89,7 @@ interface Actors {
   readonly nobody: Actor
 }
 
-/** Puts a secret into every place that takes one, uses all of it, and lets much of it fail. */
+/** Puts a secret into every place that accepts one, uses all of them, and makes many uses fail. */
 async function useEverything(t: TestContext, as: Actors, secrets: Secrets) {
   const { url, admin, client, nobody } = as
   const credentials = {
@@ -214,7 +214,7 @@ test('SE-07 SE-04 SE-09 in enterprise mode no secret is logged, counted or store
     assert.ok(metrics.text.includes(told), `${told} is not in ${metrics.text}`)
   }
   assert.deepEqual(leaks(metrics.text, { ...all, address: gateway.url, program: root }), [])
-  // what they are called is nobody's business but the administrators'
+  // names are for administrators only
   assert.doesNotMatch(metrics.text, /cli-a|SENT|target_info|host_|127\.0\.0\.1|none__|nowhere/)
 
   const dump = await dumpOf(gateway.place.databaseUrl!)
@@ -264,7 +264,7 @@ test('SE-03 an administrator gets every configuration as it was given, and no on
   )
 })
 
-/** What somebody gets who steals a backup. */
+/** Returns a dump of the database, as a thief of a backup would have it. */
 async function dumpOf(databaseUrl: string): Promise<string> {
   const folder = '/usr/lib/postgresql'
   const versions = (await readdir(folder).catch(() => [])).sort((a, b) => Number(b) - Number(a))

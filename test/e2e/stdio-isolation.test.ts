@@ -52,7 +52,7 @@ test('SE-12 a server inherits its three pipes and no other descriptor of the gat
   await call(gateway, 'other__pid')
   await gateway.register(stdio('alpha', 'good.mjs'))
   const links = Object.entries(await callJson<Record<string, string>>(gateway, 'alpha__fds'))
-  // what Node opens for itself is no socket and no file
+  // descriptors that Node opens for itself are neither sockets nor files
   const foreign = links.filter(([name, to]) => Number(name) > 2 && !/^(anon_inode|pipe|\/dev\/(null|urandom))/.test(to))
   assert.deepEqual(foreign, [])
   assert.deepEqual(
@@ -62,7 +62,7 @@ test('SE-12 a server inherits its three pipes and no other descriptor of the gat
 })
 
 test('SR-L8 CR-A9 descriptors that the gateway inherited do not go on to servers', async (t) => {
-  // far apart: Node itself looks at those in a row from 0 on
+  // far apart: Node itself checks consecutive descriptors from 0
   const script = 'exec 9</etc/passwd 40>/dev/full 251</etc/passwd; exec "$@"'
   const gateway = await startGateway(t, { launcher: ['bash', '-c', script, 'bash'] })
   for (const session_mode of ['stateless', 'stateful']) {
@@ -137,7 +137,7 @@ const asUser = [
   `--ambient-caps=${capabilities}`
 ]
 
-/** A gateway in enterprise mode whose secrets came by files; the user that it runs as can read them. */
+/** Starts an enterprise gateway whose secrets come from files that its user can read. */
 async function startWithSecretFiles(t: TestContext, launcher: readonly string[]) {
   const folder = await tempDir(t)
   const place = await freshPlace(t, engines.at(-1)!)
@@ -159,7 +159,7 @@ async function startWithSecretFiles(t: TestContext, launcher: readonly string[])
     const paths = [...secrets, folder, place.dataDir, ...owned.map((name) => join(place.dataDir, name))]
     for (const path of paths) await chown(path, GATEWAY, GATEWAY)
     env.TMPDIR = folder
-    // the child's own folder is made there
+    // the child's own folder is created there
     await chmod(folder, 0o711)
   }
   const options: GatewayOptions = { place: { dataDir: place.dataDir }, env, launcher }

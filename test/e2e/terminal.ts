@@ -6,7 +6,7 @@ import { needs } from '../needs.ts'
 
 const works = (command: string, ...args: string[]) => spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
-/** What gives a program a terminal of its own: util-linux or Python. */
+/** Returns a command that runs a program in a pseudo-terminal: util-linux or Python. */
 function findTerminal(): readonly string[] | undefined {
   if (process.platform === 'linux' && works('script', '-qec', 'true', '/dev/null'))
     return ['script', '-qec', 'bash --norc --noprofile -i', '/dev/null']
@@ -16,16 +16,16 @@ function findTerminal(): readonly string[] | undefined {
 
 const command = findTerminal()
 
-/** For `{ skip }`: why there is no terminal. */
+/** The `skip` option without a pseudo-terminal. */
 export const noTerminal = needs('terminal: script of util-linux, or python3', command !== undefined)
 
 export interface Terminal {
   close(): Promise<void>
-  /** Types this, as it is. */
+  /** Types the text unchanged. */
   type(text: string): void
-  /** Waits until what was shown since the last command has this in it. */
+  /** Waits until the output since the last command matches. */
   shows(pattern: RegExp): Promise<void>
-  /** Types a command line, answers what is asked, and waits until it has ended: what was shown, and the exit code. */
+  /** Types a command line, answers its prompts, and waits until it ends. Returns the output and the exit code. */
   run(line: string, ...answers: readonly (readonly [question: RegExp, answer: string])[]): Promise<Ended>
 }
 
@@ -34,10 +34,10 @@ export interface Ended {
   readonly code: number
 }
 
-/** Of a shell that has said how the last command ended, and waits for the next. */
+/** Shell prompt that reports the last exit code. */
 const prompt = /(?:^|\n)\r?\[(\d+)\]> $/
 
-/** An interactive bash in a terminal. */
+/** Opens an interactive bash in a pseudo-terminal. */
 export async function openTerminal(t: TestContext, env: NodeJS.ProcessEnv): Promise<Terminal> {
   const [program, ...args] = command!
   const running = run(t, program!, args, {

@@ -61,7 +61,7 @@ for (const era of ['legacy', 'modern'] as const) {
     await actor[era]('tools/call', call({ _meta: { traceparent, tracestate } }), { traceparent: other })
     const { own, theirs } = partsOf(await spansOf(collector, 2))
     assert.deepEqual([own.name, theirs.name], ['tools/call alpha__echo', 'tools/call alpha__echo'])
-    // what stands in the message goes before what stands around it
+    // trace context in the message takes precedence over that of the headers
     assert.deepEqual([own.traceId, own.parentSpanId, own.traceState], [TRACE, PARENT, tracestate])
     assert.deepEqual([theirs.traceId, theirs.parentSpanId], [TRACE, own.spanId])
     const told = `00-${TRACE}-${theirs.spanId}-01`

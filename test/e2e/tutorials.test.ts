@@ -16,11 +16,14 @@ import { needs } from '../needs.ts'
 const add = { name: 'demo__add', arguments: { a: 2, b: 40 } }
 const demoTools = ['demo__add', 'demo__time_now', 'demo__word_count']
 
-/** Each client finds the demo server's tools and nothing else, and calls one; `used` gets who it was. */
+/**
+ * Asserts for each client that it finds the demo server's tools and nothing else, and calls one; `used` receives the
+ * client's name.
+ */
 const withClients =
   (t: TestContext, used: string[]): NonNullable<Follow['onClient']> =>
   async (configuration, terminal) => {
-    // as Claude Code and Cursor fill in a variable, and a reader the token itself
+    // Claude Code and Cursor expand a variable; a reader pastes the token itself
     const token = await terminal('printf %s "${TOWPATH_CLIENT_TOKEN-}"')
     const filled = configuration.replaceAll(/\$\{(env:)?TOWPATH_CLIENT_TOKEN\}|twp_…/g, token)
     for (const { by, tools, result } of await useConfiguration(t, filled, add)) {
@@ -32,7 +35,7 @@ const withClients =
 const bySdks = ['the first SDK', 'the second SDK']
 const byAll = [...bySdks, 'the inspector', ...bySdks, 'mcp-remote']
 
-/** The clone of all readers: what `npm start` builds for the first is there for the next. */
+/** One clone for all readers: the first `npm start` builds it for the next ones. */
 let cwd = ''
 before(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'towpath-clone-'))
@@ -40,7 +43,7 @@ before(async () => {
 })
 after(() => rm(cwd, { recursive: true, force: true }))
 
-/** A terminal of a reader who has nothing configured. */
+/** Opens the terminal of a reader without any configuration. */
 async function reader(t: TestContext) {
   const port = await freePort()
   return {
@@ -55,7 +58,7 @@ test('who follows the tutorial of the first call gets there, with every client t
   const used: string[] = []
   await follow(t, blocksOf(readPage('docs/tutorials/first-call.md')), {
     cwd,
-    // made already, as `demo-start.test.ts` shows that it is made
+    // prebuilt, since `demo-start.test.ts` covers its creation
     env: { ...env, TOWPATH_DATA_DIR: await freshDataDir(t) },
     places: [['http://localhost:8080', url]],
     services: [`${url}/ready`],
@@ -64,7 +67,7 @@ test('who follows the tutorial of the first call gets there, with every client t
   assert.deepEqual(used, byAll)
 })
 
-/** The tutorial makes its database with PostgreSQL's own client. */
+/** The tutorial creates its database with PostgreSQL's own client. */
 const noPsql = needs('psql', spawnSync('psql', ['--version']).status === 0)
 const team = { skip: noPsql || skip }
 

@@ -13,20 +13,20 @@ import { needs } from '../needs.ts'
 
 const SOCKETS = 200
 const PIPELINED = 8
-/** One answer of a list for each connection fits in it; eight for each do not. */
+/** Enough for one list response per connection, not for eight. */
 const MAX_GROWTH_MB = 350
 const needsProc = { skip: needs('/proc', existsSync('/proc/self/status')) }
 
 const memoryMb = (pid: number, field: 'VmRSS' | 'VmHWM') =>
   Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 
-/** Processor time of a process so far, in ticks of the kernel. */
+/** Returns the CPU time of a process so far, in kernel ticks. */
 function ticks(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return Number(fields[11]) + Number(fields[12])
 }
 
-/** Waits until a process has done all that it was asked to; asks for `/health` meanwhile. */
+/** Waits until a process has finished its work, with requests to `/health` meanwhile. */
 async function settle({ pid, get: ask }: Gateway): Promise<void> {
   for (let idle = 0, last = -1; idle < 5;) {
     await delay(100)
@@ -50,7 +50,7 @@ function listTools(): string {
   return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }
 
-/** Sends on each of many connections and reads nothing; resolves once every request is with the kernel. */
+/** Sends on each of many connections and reads nothing; resolves once the kernel has accepted every request. */
 async function sendUnread(t: TestContext, port: number, request: string): Promise<Socket[]> {
   const sockets = Array.from({ length: SOCKETS }, () => connect(port, '127.0.0.1').on('error', () => {}))
   later(t, () => sockets.forEach((socket) => socket.destroy()))
@@ -62,7 +62,7 @@ async function sendUnread(t: TestContext, port: number, request: string): Promis
 const wide = { name: 'tool', description: 'x'.repeat(2_000), inputSchema: { type: 'object' } }
 const tools = Array.from({ length: 300 }, (_, i) => ({ ...wide, name: `tool${i}` }))
 
-/** Attacks with each of the requests in turn and asks for `/health` beside it. */
+/** Attacks with each of the requests in turn while requesting `/health`. */
 async function attack(t: TestContext, gateway: Gateway, requests: readonly (readonly [string, string])[]) {
   for (const [name, request] of requests) {
     const before = memoryMb(gateway.pid, 'VmRSS')

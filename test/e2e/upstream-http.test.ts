@@ -135,7 +135,7 @@ test('UP-06 an event stream that ends without a result is an error at once', asy
 const residentMiB = (pid: number) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-/** 200 MB of a text result, as fast as the other side takes it. */
+/** Sends 200 MB of a text result, as fast as the client reads. */
 function endless({ id }: Message, response: ServerResponse): void {
   const block = 'x'.repeat(1_000_000)
   response.writeHead(200, { 'content-type': 'application/json' })
@@ -172,7 +172,7 @@ test('UP-07 an answer without end is cut at the limit and takes little memory', 
 test('UP-13 lists come whole and at once although one server is dead and one hangs', async (t) => {
   let hangs = false
   const names = ['alpha', 'beta', 'gamma', 'dead', 'hanging']
-  // who waits for the one that hangs waits for longer than a test may take
+  // a caller of the hanging upstream waits for longer than a test may take
   const forever = { TOWPATH_CONNECT_TIMEOUT_MS: '3600000', TOWPATH_CALL_TIMEOUT_MS: '3600000' }
   const gateway = await startGateway(t, { env: { ...forever, TOWPATH_CALL_TOTAL_TIMEOUT_MS: '3600000' } })
   for (const name of names) {

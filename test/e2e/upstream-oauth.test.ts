@@ -36,7 +36,7 @@ const registration = ({ upstream }: Setup) => ({
   oauth_redirect_uri: redirectUri
 })
 
-/** Begins at one replica; what the authorization server answers. */
+/** Starts the sign-in at one replica; returns the authorization server's response. */
 async function begin(setup: Setup) {
   const { status, body, text } = await setup.first.admin.post('/api/v0/servers', registration(setup))
   assert.equal(status, 202, text)
@@ -47,7 +47,7 @@ async function begin(setup: Setup) {
 const call = (actor: Actor) => actor.post('/api/v0/tools/invoke', { name: 'alpha__echo', text: 'hello' })
 const callOverMcp = (actor: Actor) => actor.modern('tools/call', { name: 'alpha__echo', arguments: {} })
 
-/** Completes at the other replica, and waits until both serve it. */
+/** Completes the sign-in at the other replica, and waits until both use the token. */
 async function signIn(setup: Setup): Promise<void> {
   const { id, answer } = await begin(setup)
   const done = await setup.second.admin.post(completion(id), answer)

@@ -11,7 +11,7 @@ import { root, startGateway } from './harness.ts'
 const ADMIN = 'shares-admin-token-0123456789'
 const META = 'io.modelcontextprotocol/clientCapabilities'
 
-/** A gateway in enterprise mode with two clients, or one in development mode where both are anybody. */
+/** Starts an enterprise gateway with two clients, or a development-mode one where both are anonymous. */
 async function setUp(t: TestContext, env: Record<string, string> = {}, isEnterprise = true) {
   const enterprise = isEnterprise ? { ...key, TOWPATH_ADMIN_TOKEN: ADMIN } : {}
   const gateway = await startGateway(t, { env: { ...enterprise, ...env } })
@@ -45,7 +45,7 @@ const pidOf = async (answer: ReturnType<Actor['modern']>): Promise<string> => {
   return body.result.content[0].text as string
 }
 
-/** Capabilities that mean the same to an upstream which asks for input, in as many texts as are wanted. */
+/** Returns equivalent capabilities in different JSON texts, so that an upstream sees many clients. */
 const sameCapabilities = (at: number): object => ({
   experimental: { [`x${at}`]: {} },
   [`other${at}`]: true,
@@ -113,7 +113,7 @@ test('SR-M6 one client takes neither all processes nor the stateful session of a
   const before = await own()
   for (let at = 0; at < 6; at++) for (const call of Object.values(eras)) await call(attacker, 'pipe__pid', at)
   assert.equal(await own(), before)
-  // places are left for whoever comes, while the attacker's own sessions gave way to each other
+  // slots remain for other callers, since the attacker's own sessions evicted each other
   assert.notEqual(await pidOf(modernCall(victim, 'pipe__pid')), before)
   assert.equal(await own(), before)
 })

@@ -5,7 +5,7 @@ import { root, startGateway } from './harness.ts'
 import { until } from '../until.ts'
 import { descendants } from './process-tree.ts'
 
-/** A registration of one of the stdio servers in `test/fixtures/stdio`. */
+/** Returns a registration of a stdio server in `test/fixtures/stdio`. */
 const fixture = (name: string, file: string, more: object = {}) => ({
   name,
   transport: 'stdio',

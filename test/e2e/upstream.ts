@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { later } from '../store.ts'
 
-/** On a busy machine a socket is otherwise closed just when the next call is sent on it. */
+/** Keep-alive time: on a busy machine a shorter one closes the socket just as the next call is sent on it. */
 const IDLE_MS = 120_000
 
 export interface Message {
@@ -17,10 +17,10 @@ export interface Message {
   }
 }
 
-/** A request that the upstream got. */
+/** A request to the upstream. */
 export interface Recorded {
   readonly message: Message
-  /** True once the gateway closed the connection before the answer. */
+  /** True once the gateway has closed the connection before the response. */
   abandoned: boolean
 }
 
@@ -36,7 +36,7 @@ export interface UpstreamOptions {
   readonly tools?: readonly object[]
   /** Answers `tools/call`; default: the tool's name, the upstream's name and the arguments as text. */
   readonly onCall?: (message: Message, response: ServerResponse) => void
-  /** Answers everything, before the ordinary behaviour; returns true if it did. */
+  /** Answers any request before the default behaviour; returns true if it did. */
   readonly onRequest?: (message: Message, response: ServerResponse) => boolean
   readonly port?: number
 }
@@ -81,7 +81,7 @@ export async function startUpstream(t: TestContext, name: string, options: Upstr
     })
     answer(recorded.message, response)
   }
-  // Node answers 408 a minute after a connection where the process of the tests had no time to read the request
+  // Node answers 408 a minute after a connection if the test process had no time to read the request
   const patient = { keepAliveTimeout: IDLE_MS, headersTimeout: 0, requestTimeout: 0 }
   const server = createServer(patient, (request, response) => {
     void handle(request, response).catch(() => response.destroy())
@@ -100,5 +100,5 @@ export async function startUpstream(t: TestContext, name: string, options: Upstr
   }
 }
 
-/** What is posted to register an upstream that listens on a URL. */
+/** Returns the registration of an upstream at a URL. */
 export const at = (name: string, { url }: { url: string }) => ({ name, transport: 'streamable_http', url })

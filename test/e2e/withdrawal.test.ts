@@ -5,7 +5,7 @@ import { addUpstream, skip, startEnterprise, startReplica, type Actor } from './
 
 const slow = { name: 'alpha__slow', arguments: { ms: 60_000 } }
 
-/** Calls of every way in, at one replica: those of a client at an endpoint, and one over REST. */
+/** Starts a call by every interface at one replica: a client's at an endpoint, and a user's over REST. */
 async function startCalls(at: Actor, user: Actor, group: string | undefined) {
   const path = group ? `/v0/groups/${group}/mcp` : '/mcp'
   const session = await at.initialize(path)
@@ -21,7 +21,7 @@ async function startCalls(at: Actor, user: Actor, group: string | undefined) {
 interface Case {
   readonly withdraw: (admin: Actor) => Promise<{ status: number }>
   readonly group?: string
-  /** Whether users, who may call every enabled tool, lose their calls too. */
+  /** True if calls of users, who may call every enabled tool, end too. */
   readonly endsRest: boolean
 }
 const cases: Readonly<Record<string, Case>> = {
@@ -57,7 +57,7 @@ for (const mode of ['stateless', 'stateful']) {
       const mcp = under.flatMap((each) => each.mcp)
       const rest = under.flatMap((each) => each.rest)
       const others = group ? [one.cliAll.modern('tools/call', slow)] : []
-      // those that go on are cut by the end of the test
+      // the end of the test aborts the remaining calls
       for (const each of [...rest, ...others]) each.catch(() => undefined)
       const count = mcp.length + rest.length + others.length
       await until('the calls are under way', () => alpha.calls('tools/call').length === count)

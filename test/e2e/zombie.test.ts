@@ -13,7 +13,7 @@ test(
   'CR-A3: a killed gateway whose parent has not noticed its end leaves the data folder to the next one',
   { skip: needs('/proc', existsSync('/proc/self/status')) },
   async (t) => {
-    // starts the gateway and becomes a program that never asks how it ended
+    // starts the gateway, then becomes a program that never reaps it
     const launcher = ['sh', '-c', '"$@" & exec sleep 600', 'sh']
     const first = await startGateway(t, { place: await freshPlace(t, 'pglite'), launcher })
     const { pid } = JSON.parse(readFileSync(join(first.place.dataDir, 'lock'), 'utf8')) as { pid: number }

@@ -12,12 +12,12 @@ import { exchange } from './wire.ts'
 
 const WORKERS = 8
 const CHECK_EVERY = 64
-/** Cases that may have ended a gateway: those under way and some before. */
+/** Recent cases that may have crashed a gateway: those in flight and some before. */
 const REMEMBERED = 32
 
 const routes = readRoutes()
 
-/** Nothing but the upstream is to be connected to on this machine. */
+/** Returns true if the text names no other port of this machine than the gateway's and the upstream's. */
 const isHarmless = (text: string, { upstreamUrl, port }: Access) =>
   [...text.matchAll(/(?:127\.0\.0\.1|localhost)(:\d+)/g)].every(
     ([, given]) => given === `:${port}` || upstreamUrl.includes(`${given}/`)
@@ -75,7 +75,7 @@ async function attack(target: Target, seed: number, end: number, step: { next: n
   return finding
 }
 
-/** The smallest that fails in the same way, by its first words. */
+/** Returns the smallest case that fails in the same way, judged by the first words of the problem. */
 async function reduce({ problem, target, recent }: Finding): Promise<string[]> {
   if (recent.length > 1 || target.gateway.child.exitCode !== null) return recent.map(({ text }) => text)
   const kind = problem.slice(0, 12)
@@ -92,7 +92,7 @@ async function report(finding: Finding, seed: number): Promise<void> {
   console.error(`again: npm run fuzz -- --only client --seed ${seed} --from ${number} --mode ${target.mode}`)
 }
 
-/** Sends changed requests of clients until the time is over; how many cases there were, and how many findings. */
+/** Sends mutated client requests until the time limit. Returns the numbers of cases and findings. */
 export async function fuzzClients(t: TestContext, options: Options): Promise<Outcome> {
   const upstream = await startRecorder(t, { tells: true, modern: true })
   const targets: Target[] = []

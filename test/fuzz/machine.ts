@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import { later } from '../store.ts'
 
-/** Measures how late this machine answers at the moment, so that a busy machine is not taken for a stuck gateway. */
+/** Measures the response time of this machine, so that a busy machine is not taken for a hanging gateway. */
 export interface Machine {
-  /** Milliseconds that the slowest of the last requests to an idle process took. */
+  /** Returns the slowest recent response time of an idle process, in milliseconds. */
   delayMs(): number
 }
 

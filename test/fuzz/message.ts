@@ -1,4 +1,4 @@
-/** A request in parts; the text is bytes (latin1). */
+/** A request in parts; the text holds bytes (latin1). */
 export interface Request {
   readonly method: string
   readonly path: string
@@ -14,7 +14,7 @@ export function write({ method, path, version, headers, body }: Request): string
   return `${method} ${path} ${version}\r\n${lines.join('')}\r\n${body}`
 }
 
-/** With the length that its body has. */
+/** Returns the request with a `Content-Length` that matches its body. */
 export const measured = (request: Request): Request => ({
   ...request,
   headers: [
@@ -25,15 +25,15 @@ export const measured = (request: Request): Request => ({
   ]
 })
 
-/** More than one space between its parts may be taken (RFC 9112 3); where the request ends does not hang on it. */
+/** Several spaces between its parts are allowed (RFC 9112 3), since they do not affect message framing. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~\w-]+) +[\x21-\x7e\x80-\xff]+ +HTTP\/1\.[01]$/
 const FIELD = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/
 
-/** What the text holds by the letter of RFC 9112: anything that could be read in two ways is broken. */
+/** The requests in a text by a strict reading of RFC 9112: any ambiguity counts as broken. */
 export interface Framing {
-  /** Methods of the requests that are complete. */
+  /** Methods of the complete requests. */
   readonly complete: readonly string[]
-  /** Something that is no complete request follows. */
+  /** True if bytes that are not a complete request follow. */
   readonly hasRest: boolean
 }
 
@@ -41,7 +41,7 @@ export function framing(text: string): Framing {
   const complete: string[] = []
   let at = 0
   for (;;) {
-    // empty lines before a request are passed over (RFC 9112 2.2), halves of them too
+    // empty lines before a request are skipped (RFC 9112 2.2), lone CR and LF too
     while (text[at] === '\r' || text[at] === '\n') at++
     if (at === text.length) return { complete, hasRest: false }
     const found = readRequest(text, at)
@@ -100,18 +100,18 @@ function endOfTrailers(text: string, start: number): number | undefined {
   }
 }
 
-/** One answer on the wire. */
+/** One response on the wire. */
 export interface Answer {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
-  /** False while the body goes on, as that of an event stream does. */
+  /** False while the body continues, as an event stream's does. */
   readonly isComplete: boolean
 }
 
 const hasNoBody = (status: number) => status < 200 || status === 204 || status === 304
 
-/** The answers in what was received, interim ones apart. `methods`: of the requests, as far as they are known. */
+/** Parses responses, without interim ones. `methods`: those of the requests, as far as known. */
 export function readAnswers(text: string, methods: readonly string[]): Answer[] {
   const answers: Answer[] = []
   for (let at = 0; at < text.length;) {

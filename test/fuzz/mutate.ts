@@ -48,7 +48,7 @@ const values: readonly unknown[] = [
   { constructor: { prototype: 1 } },
   ...texts
 ]
-/** JSON that `JSON.stringify` does not write. */
+/** JSON texts that `JSON.stringify` never produces. */
 export const fragments = [
   '1e999',
   '-1e-999',
@@ -68,7 +68,7 @@ export const fragments = [
   `[${'1,'.repeat(2_000)}1]`
 ]
 
-/** The value with something in it taken out, renamed or replaced. */
+/** Returns the value with a part removed, renamed or replaced. */
 export function mutateValue(random: Random, value: unknown): unknown {
   if (random.chance(0.2) || typeof value !== 'object' || value === null) return random.pick(values)
   if (Array.isArray(value)) {
@@ -107,7 +107,7 @@ function mutateText(random: Random, text: string): string {
   return text.slice(0, at) + put + text.slice(at + cut)
 }
 
-/** One string or value of the JSON replaced by something that no value can be written as. */
+/** Replaces one string or value of the JSON with a fragment. */
 export const putFragment = (random: Random, text: string, from: readonly string[] = fragments) => {
   const found = [...text.matchAll(/"(?:[^"\\]|\\.)*"|\d+|\{\}|\[\]/g)]
   if (found.length === 0) return random.pick(from)
@@ -252,7 +252,7 @@ function mutateHeaders(random: Random, headers: readonly Header[]): Header[] {
   return changed
 }
 
-/** Still one request that says where it ends; what it says is another matter. */
+/** Changes the meaning of a request, but keeps it one request with valid framing. */
 export function mutateMeaning(random: Random, seed: Request): Request {
   let request = seed
   for (let i = random.below(3); i >= 0; i--) {
@@ -298,13 +298,13 @@ const codings = [
 const fieldNames = ['Content-Length', 'Transfer-Encoding']
 const ends = ['\r\n', '\n', '\r', '\r\n ', '\r\n\t', '\0\r\n', '']
 
-/** In the place where a reader who is mistaken about the end would go on. */
+/** A request placed where a parser with a wrong message length would continue. */
 const SMUGGLED = 'GET /metadata HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'
 
 const chunked = (random: Random, body: string) =>
   `${random.chance(0.5) ? body.length.toString(16) : random.pick(chunkSizes)}\r\n${body}${random.pick(ends)}0\r\n${random.pick(['', 'X: y\r\n', 'Content-Length: 5\r\n', 'X : y\r\n'])}\r\n`
 
-/** Framing as attackers write it: where this request ends can be read in more than one way. */
+/** Returns a request with framing of request-smuggling attacks: its end is ambiguous. */
 export function mutateFraming(random: Random, seed: Request): string {
   const body = random.chance(0.5) ? seed.body : seed.body.slice(0, 5)
   const framed: Header[] = Array.from({ length: 1 + random.below(2) }, () =>
@@ -340,7 +340,7 @@ const damageLines = (random: Random, text: string) => {
   return text.slice(0, index) + random.pick(ends) + text.slice(index + 2)
 }
 
-/** Any bytes put in, taken out or changed, a version that is none, or a second request behind. */
+/** Inserts, deletes or changes bytes, writes an invalid version, or appends a second request. */
 export function mutateBytes(random: Random, seed: Request): string {
   let text = write(
     measured({

@@ -3,10 +3,10 @@ import { isObject } from '../../src/domain/is-object.ts'
 import { framing, readAnswers, type Answer } from './message.ts'
 import type { Exchange } from './wire.ts'
 
-/** What is sent on one connection. */
+/** The bytes sent on one connection. */
 export interface Case {
   readonly text: string
-  /** Whether it is one whole request, which has to be answered. */
+  /** True if it is one complete request, which requires a response. */
   readonly isRequest: boolean
 }
 
@@ -17,7 +17,7 @@ const foreseen = new Set([502, 503, 504])
 const isRpcError = ({ jsonrpc, error }: Record<string, unknown>) =>
   jsonrpc === '2.0' && isObject(error) && typeof error.code === 'number' && typeof error.message === 'string'
 
-/** What is wrong with an answer; undefined when nothing is. */
+/** Returns the problem with a response; undefined if there is none. */
 export function judgeAnswer(
   { status, headers, body, isComplete }: Answer,
   method: string | undefined
@@ -39,7 +39,7 @@ export function judgeAnswer(
   return `${status} whose body is neither {error} nor a JSON-RPC error: ${body}`
 }
 
-/** The page that ends a sign-in is the only error that a browser gets as HTML. */
+/** Returns true for the page that ends a sign-in, the only HTML error of the API. */
 const isSignInPage = (headers: ReadonlyMap<string, string>, body: string) =>
   headers.get('content-type') === 'text/html; charset=utf-8' && /^<!doctype html>.*<h1>The sign-in was /.test(body)
 
@@ -67,7 +67,7 @@ function problemOfStream(body: string): string | undefined {
   return undefined
 }
 
-/** What is wrong with what came back; undefined when nothing is. */
+/** Returns the problem with the received bytes; undefined if there is none. */
 export function judge({ text, isRequest }: Case, { received, isClosed }: Exchange): string | undefined {
   const { complete, hasRest } = framing(text)
   let answers: Answer[]

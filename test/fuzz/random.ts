@@ -1,4 +1,4 @@
-/** The same choices at each run with the same seed (mulberry32). */
+/** Returns a generator of the same choices for the same seed (mulberry32). */
 export function createRandom(seed: number) {
   let state = seed
   const next = () => {
@@ -10,7 +10,7 @@ export function createRandom(seed: number) {
   const below = (limit: number) => Math.floor(next() * limit)
   return {
     below,
-    /** True in that part of all cases. */
+    /** True with this probability. */
     chance: (part: number) => next() < part,
     pick: <T>(list: readonly T[]): T => list[below(list.length)]!
   }

@@ -5,15 +5,15 @@ import { modernBody, modernHeaders } from '../integration/mcp-helpers.ts'
 import { bytesOf, type Request } from './message.ts'
 import type { Random } from './random.ts'
 
-/** What requests to one gateway need to be valid. */
+/** Data for valid requests to one gateway. */
 export interface Access {
   readonly port: number
-  /** Of a server that may be registered. */
+  /** URL of a server that may be registered. */
   readonly upstreamUrl: string
-  /** Values for `Authorization`, by who sends them; empty in development mode. */
+  /** Values of `Authorization`, by role; undefined in development mode. */
   readonly admin: string | undefined
   readonly client: string | undefined
-  /** A legacy session that is open. */
+  /** An open legacy session. */
   session: string
 }
 
@@ -47,7 +47,7 @@ const group = {
   excluded_tools: ['alpha__fail']
 }
 
-/** Bodies that a route takes, by the end of its path. */
+/** Valid bodies of a route, by the end of its path. */
 const bodies = (url: string): Readonly<Record<string, readonly object[]>> => ({
   servers: servers(url),
   'servers/{name}': servers(url),
@@ -72,7 +72,7 @@ interface Route {
   readonly method: string
 }
 
-/** Every route of the contract, and what is served beside it. */
+/** Returns every documented route, and those served besides. */
 export function readRoutes(): Route[] {
   const { paths } = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as { paths: Record<string, object> }
   const documented = Object.entries(paths).flatMap(([path, methods]) =>
@@ -206,7 +206,7 @@ function streamSeed(random: Random, access: Access): Request {
   return { method: random.pick(['GET', 'GET', 'DELETE']), path, version: 'HTTP/1.1', headers, body: '' }
 }
 
-/** A request that is valid, or that only asks for what is not there. */
+/** Returns a request that is valid, or that asks for an unknown resource. */
 export function seedFor(random: Random, access: Access, routes: readonly Route[]): Request {
   const kind = random.below(10)
   if (kind < 4) return restSeed(random, access, routes)

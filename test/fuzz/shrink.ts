@@ -1,4 +1,4 @@
-/** The text with as much taken out of it as it goes on failing without; tried for so long. */
+/** Removes parts of the text while it still fails, up to the time limit. */
 export async function shrink(
   text: string,
   isFailing: (candidate: string) => Promise<boolean>,

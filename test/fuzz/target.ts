@@ -12,16 +12,16 @@ export interface Target {
   readonly mode: Mode
   readonly gateway: Gateway
   readonly access: Access
-  /** What is wrong with it; undefined when ordinary requests are answered as ever. */
+  /** Returns the problem; undefined if ordinary requests are answered as before. */
   check(): Promise<string | undefined>
-  /** Opens a new session for those who come with one. */
+  /** Opens a new session for requests that need one. */
   renew(): Promise<void>
 }
 
 const ADMIN = 'fuzz-admin-token-0123456789'
 const CLIENT = 'fuzz-client-token-0123456789'
 const HEALTH_MS = 1_000
-/** A busy machine delays each of several processes, one after the other. */
+/** Factor on the machine's delay: a busy machine delays each of several processes in turn. */
 const SLACK = 10
 
 const initialize = JSON.stringify({
@@ -45,7 +45,7 @@ export async function startTarget(t: TestContext, mode: Mode, upstreamUrl: strin
   const post = async (path: string, body: string, token: string, headers: Record<string, string> = {}) => {
     for (let tries = 1; ; tries++) {
       const answer = await postOnce(path, body, token, headers)
-      // under such a load it may say that it has too much to do
+      // a loaded gateway may refuse work
       if (answer.status !== 503 || tries === 10) return answer
       await delay(500)
     }
@@ -62,7 +62,7 @@ export async function startTarget(t: TestContext, mode: Mode, upstreamUrl: strin
     })
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
-  /** Asks again while the machine is too busy for the time limits of calls. */
+  /** Repeats a call while the machine is too busy for the calls' time limits. */
   const inTime = async (ask: () => ReturnType<typeof postOnce>) => {
     for (let tries = 1; ; tries++) {
       const answer = await ask()
@@ -86,7 +86,7 @@ export async function startTarget(t: TestContext, mode: Mode, upstreamUrl: strin
     session: ''
   }
   const call = { name: 'canary__echo', arguments: { text: 'x' } }
-  /** Requests that have to work whatever came before. */
+  /** Requests that must succeed at any time. */
   const ordinary = async (): Promise<string | undefined> => {
     const begun = performance.now()
     const health = await fetch(`${gateway.url}/health`, { signal: AbortSignal.timeout(30_000) })
@@ -112,7 +112,7 @@ export async function startTarget(t: TestContext, mode: Mode, upstreamUrl: strin
         ordinary().catch(String),
         gateway.exited.then((code) => `it has ended: ${code}`)
       ])
-      // whoever has ended is about to say so
+      // an exiting process is about to report it
       if (problem?.startsWith('it has ended') === false) await delay(200)
       return gateway.child.exitCode === null
         ? problem

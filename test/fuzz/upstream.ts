@@ -7,7 +7,7 @@ import { startHostile, type HostileServer } from './upstream/server.ts'
 import { startVictim, type Victim } from './upstream/victim.ts'
 
 const WORKERS = 3
-/** Cases between two starts of a gateway on what upstreams have left in its store. */
+/** Cases between two restarts of the gateway, which test the data that upstreams left in its store. */
 const RESTART_EVERY = 150
 const SHRINK_MS = 60_000
 
@@ -19,14 +19,14 @@ interface Case {
 interface Finding {
   readonly problem: string
   readonly mode: Mode
-  /** The one that it was, or those that it may have been. */
+  /** The failing case, or the candidates for it. */
   readonly cases: readonly Case[]
   readonly sent: readonly string[]
 }
 
 const nameOf = (worker: number) => `bad${worker}`
 
-/** One case and what the gateway is like afterwards. */
+/** Runs one case and checks the gateway afterwards. */
 async function run(victim: Victim, hostile: HostileServer, name: string, plan: Plan): Promise<string | undefined> {
   const problem = await perform(victim, hostile, name, plan).catch(
     (error: Error) => `no answer: ${error.message} ${(error.cause as Error | undefined)?.message ?? ''}`
@@ -34,7 +34,7 @@ async function run(victim: Victim, hostile: HostileServer, name: string, plan: P
   return (await victim.check()) ?? problem
 }
 
-/** Workers go on until the next restart; the first finding stops all of them. */
+/** Runs workers until the next restart; the first finding stops all of them. */
 async function round(
   victim: Victim,
   hostile: HostileServer,
@@ -63,7 +63,7 @@ async function round(
 
 const kindOf = (problem: string) => problem.replace(/\d+/g, '').slice(0, 16)
 
-/** Runs a plan on a gateway of its own: what was wrong, and what was sent. */
+/** Runs a plan on a fresh gateway. Returns the problem and the bytes sent. */
 async function again(t: TestContext, mode: Mode, hostile: HostileServer, plan: Plan) {
   const victim = await startVictim(t, mode)
   try {
@@ -74,7 +74,7 @@ async function again(t: TestContext, mode: Mode, hostile: HostileServer, plan: P
   }
 }
 
-/** Of the cases of a finding the first that fails alone, with as little in it as it goes on failing with. */
+/** Returns the first case of a finding that fails alone, reduced while it still fails. */
 async function shrink(t: TestContext, finding: Finding, hostile: HostileServer): Promise<Finding> {
   const end = Date.now() + SHRINK_MS
   const isSame = (problem: string | undefined): problem is string =>
@@ -110,7 +110,7 @@ function report({ problem, mode, cases, sent }: Finding, seed: number): void {
   for (const text of sent) console.error(`sent: ${JSON.stringify(text)}`)
 }
 
-/** Lets upstreams send changed messages until the time is over; how many cases there were, and how many findings. */
+/** Runs mutated upstreams until the time limit. Returns the numbers of cases and findings. */
 export async function fuzzUpstreams(t: TestContext, options: Options): Promise<Outcome> {
   const attack = async (mode: Mode) => {
     const [victim, hostile] = [await startVictim(t, mode), await startHostile(t)]

@@ -17,13 +17,13 @@ function countDone(received: string, methods: readonly string[]): number {
 }
 
 export interface Patience {
-  /** Answers after which nothing more is waited for. */
+  /** Number of responses after which the exchange ends. */
   readonly answers: number
-  /** Without a byte for so long, nothing more is waited for either. */
+  /** Time without a byte after which the exchange ends. */
   readonly quietMs: number
 }
 
-/** Sends bytes on a connection of their own and returns what came back until then. */
+/** Sends bytes on a new connection and returns the received bytes. */
 export function exchange(
   port: number,
   text: string,

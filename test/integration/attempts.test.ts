@@ -29,7 +29,7 @@ const ask = async (app: FastifyInstance, method: 'GET' | 'POST' | 'PUT', url: st
   const answer = await app.inject({ method, url, headers, remoteAddress: '192.0.2.9', ...(payload && { payload }) })
   return { status: answer.statusCode, text: answer.body, id: answer.headers['x-request-id'] as string | undefined }
 }
-/** The two newest rows about a target: the attempt, then its outcome. */
+/** Returns the two newest rows about a target: the attempt, then its outcome. */
 async function rowsOf(app: FastifyInstance, target: string): Promise<AuditEntry[]> {
   const { status, text } = await ask(app, 'GET', `/api/v0/audit?target=${target}`)
   assert.equal(status, 200, text)
@@ -39,7 +39,7 @@ async function rowsOf(app: FastifyInstance, target: string): Promise<AuditEntry[
 const ofContacts = (entries: readonly AuditEntry[]) =>
   entries.filter(({ action }) => /^server\.(attempt|contact)$/.test(action))
 
-/** An HTTP server that counts what comes and answers nothing of use. */
+/** Starts an HTTP server that counts requests and answers nothing useful. */
 async function startListener(t: TestContext) {
   const listener = { requests: 0, url: '' }
   const server = createServer((_request, response) => {
@@ -52,7 +52,7 @@ async function startListener(t: TestContext) {
   return listener
 }
 
-/** A server of each transport that fails, and whether anything of it was run or contacted. */
+/** Returns a failing server for a transport, with a check if it was run or contacted. */
 async function failing(t: TestContext, transport: string, name: string) {
   if (transport === 'stdio') {
     const marker = join(await tempDir(t), 'ran')
@@ -69,7 +69,7 @@ async function failing(t: TestContext, transport: string, name: string) {
 interface Way {
   readonly purpose: string
   readonly modes: readonly Mode[]
-  /** Whether a working server of that name has to be there before. */
+  /** True if a working server of that name must exist before. */
   readonly replaces?: true
   readonly go: (app: FastifyInstance, server: { name: string }) => ReturnType<typeof ask>
 }

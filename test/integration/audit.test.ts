@@ -18,7 +18,7 @@ const read = async (app: FastifyInstance, query = '') => {
   const answer = await app.inject(`/api/v0/audit${query}`)
   assert.equal(answer.statusCode, 200, answer.body)
   const page = answer.json<{ entries: Entry[]; next_before?: string }>()
-  // the rows about contacting servers have tests of their own
+  // the rows about contacting servers have their own tests
   return { ...page, entries: page.entries.filter(({ action }) => !contacts.has(action)) }
 }
 const actions = (page: { entries: Entry[] }) => page.entries.map(({ action, target }) => `${action} ${target}`)
@@ -26,7 +26,7 @@ const post = async (app: FastifyInstance, url: string, payload?: object) => {
   const answer = await app.inject({ method: 'POST', url: `/api/v0${url}`, ...(payload && { payload }) })
   assert.ok(answer.statusCode < 300, answer.body)
 }
-/** Waits for rows that are written behind the answers. */
+/** Waits for rows that are written after the responses. */
 const rowsOf = (app: FastifyInstance, query: string, count: number): Promise<Entry[]> =>
   until(`${count} rows`, async () => {
     const { entries } = await read(app, query)

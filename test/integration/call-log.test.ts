@@ -14,7 +14,7 @@ const get = async <T>(app: FastifyInstance, path: string): Promise<T> => {
   assert.equal(answer.statusCode, 200, answer.body)
   return answer.json()
 }
-/** The calls, the newest first, once there are as many. */
+/** Waits for `count` calls and returns them, newest first. */
 async function logged(app: FastifyInstance, count: number): Promise<CallEntry[]> {
   let calls: CallEntry[] = []
   await until(`${count} calls are stored`, async () => {
@@ -117,7 +117,7 @@ test('switched off, nothing is written', async (t) => {
 
 const contents = { TOWPATH_CALL_LOG_CONTENTS: 'on' }
 
-/** An upstream whose one tool answers what `answer` makes of its arguments. */
+/** Starts an upstream with one tool whose result `answer` computes from its arguments. */
 async function answering(t: TestContext, env: Record<string, string>) {
   const mcp = await startMcp(t, env)
   await addRecorder(t, mcp, 'alpha')

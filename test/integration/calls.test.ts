@@ -20,7 +20,7 @@ async function openFresh(t: TestContext, engine: Engine): Promise<Store> {
   return store
 }
 
-/** A moment in the middle of a half-hour, so that a test knows which bucket is which. */
+/** The middle of a half-hour, so that a test knows its bucket. */
 const NOW = Date.parse('2026-11-20T10:15:00Z')
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -201,7 +201,7 @@ for (const engine of engines) {
     assert.equal(await deleteExpired(db, byDays), 2)
     assert.deepEqual(await left(), ['d', 'c', 'b', 'a'])
     assert.equal(await deleteExpired(db, byDays), 0)
-    // by number: numbers that are gone count too
+    // by number: numbers of deleted rows count too
     assert.equal(await deleteExpired(db, callExpiry({ days: 7, rows: 3 })), 2)
     assert.deepEqual(await left(), ['d', 'c'])
     assert.equal(await deleteExpired(db, callExpiry({ days: 7, rows: 1 })), 1)
@@ -260,7 +260,7 @@ for (const engine of engines) {
       114
     )
 
-    // the strip is of one day, whatever the range
+    // the strip covers one day, whatever the range
     assert.equal(week.strip_from, '2026-11-19T10:30:00.000Z')
     assert.deepEqual(hour.servers, week.servers)
     assert.deepEqual(await strips(), { from: week.strip_from, servers: week.servers })

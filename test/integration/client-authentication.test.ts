@@ -14,11 +14,11 @@ const lists = (...methods: string[]) => ({ metadata: { token_endpoint_auth_metho
 interface Row {
   readonly as: string
   readonly switches: Partial<AuthorizationSwitches>
-  /** Token requests that signing in takes. */
+  /** Number of token requests for a sign-in. */
   readonly requests: number
 }
 
-/** Authorization servers that want of their clients what others refuse. */
+/** Authorization servers with contradictory client authentication rules. */
 const rows: readonly Row[] = [
   {
     as: 'lists all methods, wants client_id always',

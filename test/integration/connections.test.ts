@@ -27,7 +27,7 @@ const authorization = `Authorization: Bearer ${token}\r\n`
 const ask = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n`
 const LARGE_BYTES = 8 * 1_024 * 1_024
 
-/** A gateway that listens, and how to connect to it: what is connected is closed after the test. */
+/** Starts a listening gateway and returns a connect function; connections are closed after the test. */
 async function listen(t: TestContext, env: Environment) {
   const root = await tempDir(t)
   await mkdir(join(root, 'assets'))
@@ -49,14 +49,14 @@ async function listen(t: TestContext, env: Environment) {
   return { app, lines, open }
 }
 
-/** Answer of a connection of its own. */
+/** Returns the status of a response on a new connection. */
 async function status(open: (address?: string) => Promise<Socket>, address?: string): Promise<number> {
   const socket = await open(address)
   socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   return Number(/^HTTP\/1\.1 (\d+)/.exec(await text(socket))?.[1] ?? 0)
 }
 
-/** The gateway has the socket at its end too. */
+/** Waits until the gateway has accepted the sockets. */
 const accepted = (app: FastifyInstance, count: number) =>
   until(`${count} connections`, async () => {
     const now = await new Promise<number>((resolve) => app.server.getConnections((_error, n) => resolve(n)))
@@ -212,7 +212,7 @@ test('SR-H1 a large body behind a slow call is not late: its time begins with it
   }
   const pipelined = await open()
   const large = { name: 'alpha__echo', text: 'x'.repeat(900_000) }
-  // Node looks for late requests every two seconds
+  // Node checks for late requests every two seconds
   pipelined.write(post({ name: 'alpha__slow', ms: 6_000 }) + post(large, 'Connection: close\r\n'))
   const statuses = [...(await text(pipelined)).matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, code]) => Number(code))
   assert.deepEqual(statuses, [200, 200], 'both are answered')

@@ -3,7 +3,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 
 type Method = NonNullable<InjectOptions['method']>
 
-/** What a page asks for, and what it gets. */
+/** Sends a request of a dashboard page and returns the parsed response. */
 export async function ask(app: FastifyInstance, method: Method, path: string, payload?: object) {
   const answer = await app.inject({ method, url: `/api/dashboard${path}`, ...(payload ? { payload } : {}) })
   const isJson = String(answer.headers['content-type']).includes('json')
@@ -12,7 +12,7 @@ export async function ask(app: FastifyInstance, method: Method, path: string, pa
   return { status: answer.statusCode, body, text: answer.body, headers: answer.headers }
 }
 
-/** A view, which must be there. */
+/** Returns a view, which must exist. */
 export async function read<T>(app: FastifyInstance, path: string): Promise<T> {
   const { status, body, text } = await ask(app, 'GET', path)
   assert.equal(status, 200, text)

@@ -24,7 +24,7 @@ async function begin(setup: Setup) {
   return { id: session_id as string, url: new URL(authorization_url) }
 }
 
-/** As a browser opens it. */
+/** Opens the URL as a browser does. */
 const open = ({ app }: Setup, query: string) =>
   app.inject({ url: `${callback}${query}`, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
 const listed = async ({ app }: Setup) => (await read<ServersView>(app, '/servers')).servers

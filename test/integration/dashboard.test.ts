@@ -23,7 +23,7 @@ import { ask, read, views } from './dashboard-helpers.ts'
 const invoke = (app: FastifyInstance, name: string) =>
   app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: { name } })
 
-/** The gateway with pages as a build leaves them, a secret beside them, and links that lead there. */
+/** Starts the gateway with pages as a build leaves them, a secret next to them, and links that lead there. */
 async function withPages(t: TestContext): Promise<FastifyInstance> {
   const folder = await tempDir(t)
   const root = join(folder, 'dashboard')
@@ -181,7 +181,7 @@ test('DA-07 no view and no answer to a write holds a secret of a configuration',
   const local = { ...stdioServer('local'), env: { API_KEY: variable } }
   assert.equal((await write(app, 'POST', '/servers', remote)).status, 201)
   assert.equal((await write(app, 'POST', '/servers', local)).status, 201)
-  // what fails quotes what it was given
+  // the error quotes its input
   const noisy = fileURLToPath(new URL('../fixtures/stdio/exits.mjs', import.meta.url))
   const quoting = [
     '-e',
@@ -258,7 +258,7 @@ test('DA-10 switches and writes follow the rules of REST', async (t) => {
       assert.deepEqual([status, body], [200, { name, enabled }], path)
     }
   }
-  // a server's name is no item's
+  // a server's name is not an item's
   for (const path of ['/servers/beta', '/tools/alpha', '/tools/alpha__none', '/prompts/alpha', '/resources/none'])
     assert.equal((await ask(app, 'PATCH', `${path}/enabled`, { enabled: false })).status, 404, path)
   assert.equal((await ask(app, 'POST', '/servers', stdioServer('alpha'))).status, 409)

@@ -14,10 +14,10 @@ const modeOf = (path: string) => lstatSync(path).mode & 0o777
 const entriesOf = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name))
 
-/** Paths in a folder, itself included, that group or others can do anything with. */
+/** Returns the paths in a folder, itself included, that group or others can access. */
 const openPaths = (folder: string) => [folder, ...entriesOf(folder)].filter((path) => (modeOf(path) & 0o077) !== 0)
 
-/** Permissions as version 0.1 and a generous umask left them. */
+/** Sets the permissions that version 0.1 and a permissive umask left. */
 function openUp(folder: string): void {
   for (const path of [folder, ...entriesOf(folder)]) chmodSync(path, lstatSync(path).isDirectory() ? 0o777 : 0o666)
 }
@@ -153,7 +153,7 @@ test('SR-L7 a start right after the process that had the folder was killed waits
 
 test('SR-L7 CR-A3 a process that has ended and whose parent has not noticed holds no folder', async (t) => {
   const dataDir = await freshDataDir(t)
-  // the shell starts a child and becomes `sleep`, which never asks how it ended
+  // the shell starts a child and becomes `sleep`, which never reaps it
   const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
   later(t, () => parent.kill('SIGKILL'))
   const [line] = (await parent.stdout.take(1).toArray()) as Buffer[]

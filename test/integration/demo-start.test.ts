@@ -4,7 +4,7 @@ import { demoRegistration } from '../../src/demo/registration.ts'
 import { freshConfig, openApp, register, stdioServer } from '../app.ts'
 import { later } from '../store.ts'
 
-/** Registers `first`, then starts anew on the same store with the demo; what is registered then, and what was logged. */
+/** Registers `first`, then restarts on the same store with the demo. Returns the registered servers and the log. */
 async function restartWithDemo(t: TestContext, first: object) {
   const config = await freshConfig(t)
   const before = await openApp(config)

@@ -131,7 +131,7 @@ test('what speaks neither era, or is not there, is said in the words of the seco
 
 const stdioFixtures = new URL('../fixtures/stdio/', import.meta.url).pathname
 
-/** A stdio client that counts how many of its processes run at a time. */
+/** Returns a stdio client that counts its concurrent processes. */
 function startStdio(t: TestContext, args: string[], env: Record<string, string> = {}) {
   const children = createChildRegistry(createWatchdog)
   const client = createStdioClient({

@@ -16,10 +16,10 @@ import { administer, urlOf } from '../templates.ts'
 import { until } from '../until.ts'
 import { needsRoot } from '../needs.ts'
 
-/** Only root can make a disk of its own. */
+/** Only root can create a file system. */
 const skip = needsRoot
 
-/** A small file system of its own; its path. */
+/** Mounts a small file system and returns its path. */
 async function mountSmall(t: TestContext, megabytes: number): Promise<string> {
   const folder = await tempDir(t)
   const at = join(folder, 'disk')
@@ -40,7 +40,7 @@ const freeBytes = (folder: string) => {
   return bavail * bsize
 }
 
-/** Fills a file system up to so many bytes; a function that makes room again. */
+/** Fills a file system except for `leave` bytes. Returns a function that frees the space. */
 function fill(folder: string, leave: number): () => void {
   const path = join(folder, 'filling')
   while (freeBytes(folder) > leave) appendFileSync(path, Buffer.alloc(Math.min(65_536, freeBytes(folder) - leave)))
@@ -73,7 +73,10 @@ const ask = async (
   return { status: answer.statusCode, text: answer.body, retryAfter: answer.headers['retry-after'] }
 }
 
-/** Every write is refused with its reason, what only reads goes on, and all works again once there is room. */
+/**
+ * Asserts that every write is refused with a reason, that reads continue, and that everything works once there is
+ * space.
+ */
 async function survives(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
   for (const [method, path, payload] of writes) {
     const { status, text, retryAfter } = await ask(app, method, path, payload)
@@ -126,7 +129,7 @@ test(
     execFileSync('cp', ['-a', join(await freshDataDir(t), 'postgres'), disk])
     const stops: Error[] = []
     const store = await openWithRecovery({
-      // as with a quota: the figures tell of room that is not there
+      // as with a quota: the reported free space does not exist
       folder: await roomy(t),
       open: async () => {
         const pglite = new PGlite({ dataDir: folder })
@@ -164,7 +167,7 @@ test(
   'SR-L6 a full disk under PostgreSQL is the same 503',
   { skip: skip || (engines.includes('postgres') ? false : 'no PostgreSQL') },
   async (t) => {
-    // checkpoints of a cluster with a full tablespace fail, and with them what other tests do there
+    // a cluster with a full tablespace fails its checkpoints, which would break other tests on it
     const cluster = await startOwnPostgres(t)
     const [{ data_directory: data }] = (await administer(cluster.url, 'show data_directory')) as [
       { data_directory: string }
@@ -183,7 +186,7 @@ test(
   }
 )
 
-/** Small rows find room in pages that are there: a long description does not. */
+/** Small rows fit into existing pages, a long description does not. */
 async function survivesLarge(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
   const large = { ...stdioServer('there'), description: randomBytes(30_000).toString('hex') }
   for (const [method, path] of [

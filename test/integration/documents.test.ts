@@ -32,7 +32,7 @@ const descriptions = [
 
 const hasProc = { skip: needs('/proc', existsSync('/proc/self/fd')) }
 
-/** What a link leads to; empty where it has gone. */
+/** Returns the target of a link; empty if the target does not exist. */
 function target(link: string): string {
   try {
     return readlinkSync(link)
@@ -53,7 +53,7 @@ async function withPages(t: TestContext): Promise<{ app: FastifyInstance; root: 
   return { app, root }
 }
 
-/** The document itself, compressed, and not again to a caller that has it. */
+/** Asserts that the document is served, compressed, and not sent again to a caller that has it. */
 async function checkDocument(app: FastifyInstance, url: string): Promise<void> {
   const { statusCode, headers, rawPayload } = await app.inject(url)
   assert.equal(statusCode, 200, url)

@@ -11,7 +11,7 @@ const listen = (t: TestContext, { url }: Mcp) =>
   })
 
 test('streams that only listen do not hold the stop, of either era', async (t) => {
-  // what holds the stop holds it for longer than a test may take
+  // a shutdown that never completes must outlast the test
   const mcp = await startMcp(t, { TOWPATH_DRAIN_TIMEOUT_MS: '3600000' })
   const session = await mcp.initialize()
   const modern = await listen(t, mcp)

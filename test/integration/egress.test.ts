@@ -16,7 +16,7 @@ import { startRecorder } from '../fixtures/http/recorder.ts'
 import { sendJson, startHttp } from '../fixtures/http/server.ts'
 import { later, tempDir } from '../store.ts'
 
-/** Answers from a table, and keeps what it was asked. */
+/** Returns a resolver that answers from a table and records its queries. */
 function resolverOf(table: Readonly<Record<string, readonly string[]>>) {
   const asked: string[] = []
   const resolve: Resolve = (name, _options, done) => {
@@ -86,7 +86,7 @@ test('the address that was checked is the one connected to, and a kept connectio
     assert.deepEqual([statusCode, await body.json()], [200, { ok: true }])
   }
   assert.equal(upstream.requests[0]!.headers.host, `upstream.example:${upstream.port}`)
-  // a second connection may be made before the first is known to be free again
+  // a second connection may open before the first is known to be free
   assert.ok(asked.length < 5, String(asked.length))
 })
 
@@ -152,7 +152,7 @@ test('the gateway does not connect to itself, by address or by name, unless an e
   }
 })
 
-/** How a request ended, in words. */
+/** Returns the result of a request as text. */
 const outcomeOf = (asked: Promise<unknown>) => asked.then(() => 'answered', String)
 
 test('a gateway that listens on all addresses knows each of them as its own', async (t) => {
@@ -219,6 +219,6 @@ test('an upstream is called through the policy without a question to the resolve
     const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline })
     connection.close()
   }
-  // one socket for requests, one beside it for what must not wait
+  // one socket for requests, and one for requests that must not wait
   assert.ok(asked.length <= 4, String(asked.length))
 })

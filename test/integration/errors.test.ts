@@ -256,7 +256,7 @@ async function listen(app: FastifyInstance): Promise<number> {
   return (app.server.address() as AddressInfo).port
 }
 
-/** Everything that the server sends until it closes the connection. */
+/** Returns everything that the server sends until it closes the connection. */
 function exchange(port: number, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

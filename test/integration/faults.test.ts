@@ -14,14 +14,14 @@ async function proxyBefore(t: TestContext, url: string): Promise<FaultProxy> {
   return proxy
 }
 
-/** An upstream behind a bad way, and a call of it. */
+/** Starts an upstream behind a fault proxy, and returns a function that calls it. */
 async function start(t: TestContext) {
   const recorder = await startRecorder(null, { name: 'alpha', legacy: 'sessionless' })
   later(t, recorder.close)
   const proxy = await proxyBefore(t, recorder.url)
   const app = await startApp(t)
   await register(app, { name: 'alpha', transport: 'streamable_http', url: proxy.urlOf(recorder.url) })
-  // each fault meets a connection of its own
+  // each fault gets a new connection
   proxy.reset()
   const call = async (text = 'hello') => {
     const payload = { name: 'alpha__echo', text }
@@ -57,7 +57,7 @@ test('connections that are lost while nothing is under way cost no call', async 
   for (let round = 0; round < 3; round++) {
     assert.equal((await call()).statusCode, 200)
     proxy.reset()
-    // the gateway hears of it: it has looked at its sockets when what comes behind them has its turn
+    // enough time for the gateway to read its sockets
     await new Promise((resolve) => setTimeout(resolve, 50))
     await new Promise(setImmediate)
   }

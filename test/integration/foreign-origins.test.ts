@@ -9,11 +9,14 @@ const refusedSite = { error: 'requests from other sites are not allowed' }
 const host = 'localhost:8080'
 const mcp = /^\/(mcp|sse|message|v0\/groups\/:name\/(mcp|sse|message))$/
 
-/** Each route with each method that may change something; on MCP endpoints all of them, since they may open a session. */
+/**
+ * Returns each route with each method that may change data; for MCP endpoints all methods, since they may open a
+ * session.
+ */
 const writes = (app: FastifyInstance) =>
   routesOf(app.printRoutes()).filter(({ method, url }) => method !== 'get' || mcp.test(url))
 
-/** As pages of other programs of this machine send them, without a body: browsers ask for no permission first. */
+/** Headers as pages of other programs on this machine send them: requests without a body need no CORS preflight. */
 const foreign = [
   'http://localhost:3000',
   'http://127.0.0.1:8080',
@@ -49,7 +52,7 @@ test('CR-A10: no write without a body is taken from another origin of this machi
         `${method} ${path}: nor may it read answers`
       )
     }
-    // without Origin, and with one that differs from ours in the scheme alone, as behind a proxy that ends TLS
+    // without Origin, and with one that differs from ours only in the scheme, as behind a TLS-terminating proxy
     for (const origin of [undefined, `https://${host}`]) {
       for (const site of ['cross-site', 'same-site']) {
         const answer = await send({ ...(origin ? { origin } : {}), 'sec-fetch-site': site })

@@ -87,7 +87,7 @@ test('DA-04 a request that the browser calls cross-site changes nothing, a page 
   assert.equal((await post(page)).statusCode, 404)
 })
 
-/** Requests that change something and need no body, so that a browser asks for no permission first. */
+/** Requests that change data without a body, so that browsers send no CORS preflight. */
 const withoutBody: InjectOptions[] = [
   { method: 'POST', url: '/api/v0/servers/alpha/disable' },
   { method: 'POST', url: '/api/v0/servers/alpha/enable' },
@@ -130,7 +130,7 @@ test('SR-L4 own pages, listed origins and callers that are no browser go on chan
     { host },
     { host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' },
     { host, origin: listed, 'sec-fetch-site': 'cross-site' },
-    // the dashboard of `npm run dev:dashboard`: Vite passes Host on
+    // the dashboard of `npm run dev:dashboard`: Vite forwards Host
     { host: 'localhost:5173', origin: 'http://localhost:5173', 'sec-fetch-site': 'same-origin' }
   ]) {
     const answer = await app.inject({ method: 'POST', url: '/api/v0/servers/alpha/disable', headers })

@@ -12,7 +12,7 @@ import { completeWith, registration, send } from './oauth-helpers.ts'
 
 const add = (mcp: Mcp, server: object) => mcp.app.inject({ method: 'POST', url: '/api/v0/servers', payload: server })
 
-/** Whatever the hostile server has said, the gateway is ready, and the other server is listed and called over each era. */
+/** Asserts that the gateway is ready, and the other server is listed and can be called over each era. */
 async function assertUnharmed(mcp: Mcp, what: string) {
   assert.equal((await mcp.app.inject('/ready')).statusCode, 200, what)
   for (const era of ['legacy', 'modern'] as const) {
@@ -36,14 +36,14 @@ const members: readonly NonNullable<Opening['member']>[] = [
 
 for (const transport of hostileTransports) {
   for (const era of ['legacy', 'modern'] as const) {
-    // HTTP+SSE is of the legacy era alone
+    // HTTP+SSE exists only in the legacy era
     if (transport === 'sse' && era === 'modern') continue
     test(`SR-C1 a malformed answer of ${era === 'legacy' ? 'initialize' : 'server/discover'} costs its own server alone: ${transport}`, async (t) => {
       const mcp = await startMcp(t)
       await addRecorder(t, mcp, 'good', { modern: true })
       const sound = await startHostile(t, transport, { era })
       await register(mcp.app, { name: 'sound', ...sound.registration })
-      // processes take their time: of these the ways in which JSON breaks are tried in one member
+      // processes are slow: here all kinds of broken JSON are tried in one member only
       const [tried, broken] = [
         Object.keys(poisons),
         transport === 'stdio' ? ['escape', 'utf8', 'surrogate'] : undefined
@@ -151,7 +151,7 @@ test('SR-C1 an HTTP+SSE server that names its endpoint with whatever bytes is no
   await assertUnharmed(mcp, 'endpoints')
 })
 
-/** Ids of events, and whether one can stand in a header, so that a stream can go on behind it. */
+/** Event ids, and whether each is valid in a header, so that a stream can be resumed after it. */
 const eventIds: readonly (readonly [what: string, id: Buffer | string, isUsable: boolean])[] = [
   ['plain', 'e-1', true],
   ['bytes that are not UTF-8', Buffer.from([0xff, 0xfe]), true],
@@ -215,7 +215,7 @@ test('SR-C1 ids of events come back as the bytes that they are, or are passed ov
   }
 })
 
-/** Malformed documents, made of the text of a good one. */
+/** Malformed documents, each derived from the text of a good one. */
 const documents: readonly (readonly [string, (good: string) => string | Buffer])[] = [
   ['a bad escape', (good) => good.replace(/}$/, ',"x":"\\q"}')],
   ['a raw control character', (good) => good.replace(/}$/, ',"x":"a\u0001"}')],

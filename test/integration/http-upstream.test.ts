@@ -70,7 +70,7 @@ const listening = (answer: string = '{}', capabilities = '{}'): Sink & Heard => 
   }
 }
 
-/** An upstream without sessions whose answers to `tools/call` are written by the test. */
+/** Starts an upstream without sessions whose responses to `tools/call` are written by the test. */
 async function startScripted(t: TestContext, onCall: Handler) {
   const fixture = await startHttp((request, response) => {
     const { id, method } = request.message ?? {}
@@ -207,7 +207,7 @@ test('results come back byte for byte, from JSON and from an event stream', asyn
       const upstream = await startScripted(t, (request, response) => {
         const text = layout(String(request.message!.id))
         response.writeHead(200, { 'content-type': type })
-        // in crumbs, so that characters and lines are cut
+        // in small chunks, which split characters and lines
         const bytes = Buffer.from(isStream ? `data: ${text.trim()}\n\n` : text)
         for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7))
         response.end()
@@ -259,7 +259,7 @@ for (const [mode, message] of broken) {
   })
 }
 
-/** An upstream behind a listener that redirects by path; what it does not redirect reaches the upstream. */
+/** Starts an upstream behind a listener that redirects some paths and forwards the others to the upstream. */
 async function startRedirecting(t: TestContext, locations: Readonly<Record<string, string>>, status = 307) {
   const upstream = await startRecorder(t)
   const front = await startHttp(({ path, method, headers, body }, response) => {
@@ -286,7 +286,7 @@ for (const status of [307, 308]) {
     const answer = await send(connection, toolCall('echo', { text: 'zwölf' }))
     assert.match(textOf(answer), /zwölf/)
     assert.deepEqual(front.requests.map(({ path }) => path).slice(0, 3), ['/mcp', '/mcp/', '/deeper/mcp?x=1'])
-    // found once, the endpoint is remembered
+    // the endpoint is remembered after it was found once
     assert.equal(front.requests.filter(({ path }) => path === '/mcp').length, 1)
     const calls = upstream.requests.filter(({ message }) => message?.method === 'tools/call')
     assert.deepEqual(
@@ -674,7 +674,7 @@ test('a response that stays open behind the answer does not hold the answer, and
   await until('the open response is closed', () => upstream.requests.at(-1)!.aborted)
 })
 
-/** What is put off, until the test says so. */
+/** Returns a handler that waits until the test releases it. */
 function holding() {
   const works: (() => void)[] = []
   const go = () => {
@@ -726,7 +726,7 @@ for (const form of ['json', 'events'] as const) {
     await until('the next one arrives', () => works.length > 0)
     let isAnswered = false
     void next.finally(() => (isAnswered = true))
-    // it may come in pieces
+    // the response may arrive in chunks
     await until('the next one is answered', () => {
       go()
       return isAnswered

@@ -25,13 +25,13 @@ const modes = {
 }
 const both = 'application/json, text/event-stream'
 const long = 'x'.repeat(8_300)
-/** Fewer than 8,192 characters, more bytes. */
+/** Text of fewer than 8,192 characters but more bytes. */
 const wide = 'ü'.repeat(4_200)
 
 interface Row {
   readonly method: string
   readonly params: (value: string) => Record<string, unknown>
-  /** Times the limit. */
+  /** Multiple of the limit. */
   readonly times?: number
   readonly only?: 'legacy' | 'modern'
 }
@@ -83,7 +83,7 @@ async function sendTo(url: string, body: string, headers: Record<string, string>
   return readAnswer(await fetch(url, { method: 'POST', headers: all, body }))
 }
 
-/** Each way on which a message may come. */
+/** Returns a sender for each way in which a message may arrive. */
 async function openWays(t: TestContext, mcp: Mcp, headers: Record<string, string>): Promise<[string, Send][]> {
   const answer = await sendTo(
     mcp.url,
@@ -146,7 +146,7 @@ for (const mode of ['development', 'enterprise'] as const) {
         for (const value of [long, wide]) {
           const { status, body } = await send(row, value.repeat(row.times ?? 1))
           const about = `${way} ${row.method} ${Object.keys(row.params('v')).join()}: ${JSON.stringify(body.error)?.slice(0, 200)}`
-          // what a header has to repeat does not fit there either
+          // an identifier that a header must repeat does not fit into the header either
           const isHeld = way === 'modern' && [431, 400].includes(status)
           if (!isHeld) assert.deepEqual([status, body.error?.code], [200, -32602], about)
           assert.match(body.error?.message ?? 'no error', /is longer than \d+ bytes|Headers|header/, about)

@@ -5,7 +5,7 @@ import { until } from '../until.ts'
 
 const stream = { accept: 'text/event-stream' }
 
-/** The session of a client of the HTTP+SSE transport. */
+/** Opens the session of an HTTP+SSE client. */
 async function openSse(mcp: Mcp): Promise<string> {
   const stop = new AbortController()
   const response = await fetch(new URL('/sse', mcp.url), { headers: stream, signal: stop.signal })
@@ -39,11 +39,11 @@ test("IS-05 /message takes nobody's session id but that of its own stream, which
 
   const call = legacyBody('tools/call', { name: 'one__echo' })
   const wrong = [
-    // of another endpoint
+    // a session of another endpoint
     `/v0/groups/g1/message?sessionId=${id}`,
-    // of another transport
+    // a session of another transport
     `/message?sessionId=${session['mcp-session-id']}`,
-    // unknown
+    // an unknown session
     `/message?sessionId=${id.slice(0, -1)}${id.endsWith('A') ? 'B' : 'A'}`,
     `/message?sessionId=${'A'.repeat(22)}`
   ]
@@ -63,7 +63,7 @@ test("IS-05 /message takes nobody's session id but that of its own stream, which
   assert.equal(said, 'event: message\ndata: {"jsonrpc":"2.0","id":"last","result":{}}\n\n')
 })
 
-/** What two ids differ by, as numbers. */
+/** Returns the numeric difference between two ids. */
 const difference = (a: string, b: string) =>
   Buffer.from(b).readBigUInt64BE(b.length - 8) - Buffer.from(a).readBigUInt64BE(a.length - 8)
 
@@ -77,7 +77,7 @@ for (const transport of ['/mcp', '/sse'] as const) {
     assert.ok(ids.every((id) => /^[\w.-]{22,}$/.test(id)))
     const steps = ids.slice(1).map((id, i) => difference(ids[i]!, id))
     assert.equal(new Set(steps).size, steps.length)
-    // of the same length, so that each place can be compared: none of the last 22 is the same in all of them
+    // of equal length, so that each position can be compared: none of the last 22 is the same in all ids
     const tails = ids.map((id) => id.slice(-22))
     for (let place = 0; place < 21; place++) assert.ok(new Set(tails.map((tail) => tail[place])).size > 16, `${place}`)
   })

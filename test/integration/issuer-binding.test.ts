@@ -18,13 +18,15 @@ import {
 const secret = 'SENTINEL-client-secret'
 const own = { oauth_client_id: 'known', oauth_client_secret: secret }
 
-/** How the gateway is known to authorization servers: a client of its own with a secret, or one that it registers itself. */
+/**
+ * Registration of the gateway at authorization servers: a preconfigured client with a secret, or dynamic registration.
+ */
 const clients = [
   ['client_secret_basic', own],
   ['dynamic registration', {}]
 ] as const
 
-/** Ways to give a server that is there a new configuration. */
+/** Routes that change the configuration of an existing server. */
 const routes = [
   [
     'PUT',
@@ -51,7 +53,7 @@ const startEvil = async (t: TestContext, more: object = {}): Promise<Authorizati
   return evil
 }
 
-/** Only documents that anybody may read were asked for. */
+/** Asserts that only public documents were requested. */
 function assertNothingSent({ requests }: AuthorizationServer): void {
   assert.deepEqual(
     requests.filter(({ method }) => method !== 'GET'),
@@ -85,7 +87,7 @@ for (const engine of engines) {
       }
       assertNothingSent(evil)
       assert.equal((await call(app)).status, 502)
-      // the server is still the one that was signed in at the first issuer
+      // the server is still signed in at the first issuer
       upstream.issuer = as
       const again = await routes[1][1](setup, client)
       assert.equal(again.status, 202, again.text)
@@ -141,7 +143,7 @@ for (const [how, client] of clients) {
     }
     assertNothingSent(evil)
     assert.deepEqual((await send(app, 'GET', '/servers')).body, [])
-    // of several that an upstream names, the pinned one is asked
+    // of several issuers that an upstream names, the pinned one is used
     upstream.metadata = { authorization_servers: [evil.issuer, as.issuer] }
     upstream.issuer = as
     await signIn(setup, pinned)
@@ -181,7 +183,7 @@ for (const engine of engines) {
     as.revoke()
     assert.equal((await call(app)).status, 200)
     assert.equal(as.tokenRequests('refresh_token').length, 1)
-    // another pin: the tokens of the first issuer are not used, and the named one is not asked
+    // another pin: the first issuer's tokens are not used, and the issuer that the upstream names is not contacted
     const { status } = await routes[1][1](setup, { ...own, oauth_issuer: 'https://third.example' })
     assert.equal(status, 409)
     assert.equal((await routes[0][1](setup, { ...own, oauth_issuer: 'https://third.example' })).status, 409)

@@ -37,7 +37,7 @@ const members = {
 type List = keyof typeof listOf
 const eras = ['legacy', 'modern'] as const
 
-/** Names, or URIs, that MCP lists. */
+/** Returns the names, or URIs, of an MCP list. */
 async function listed(mcp: Mcp, list: List, era: (typeof eras)[number]): Promise<string[]> {
   const session = era === 'legacy' ? await mcp.initialize() : {}
   const { body } = await mcp[era](`${list}/list`, {}, session)

@@ -23,7 +23,7 @@ const tokens = async (registry: Registry) => {
   return latest().servers.map((server) => registry.decryptSecrets(server).bearer_token)
 }
 
-/** Work on the stored rows, while no registry has them open. */
+/** Changes stored rows while no registry is open. */
 async function tamper(place: Place, statement: ReturnType<typeof sql>): Promise<void> {
   const store = await openStore({ ...limits, ...quiet, ...place })
   await statement.execute(store.db)

@@ -18,7 +18,7 @@ const enterprise: Environment = {
   TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '2000'
 }
 
-/** An app whose way to its database is cut, or is not; closed after the test. */
+/** Starts an app with or without a connection to its database; closed after the test. */
 async function start(t: TestContext, env: Environment, { isCut }: { isCut: boolean }, more: BuildOptions = {}) {
   const direct = await freshConfig(t, env, 'postgres')
   const proxy = await startFaultProxy(direct.databaseUrl!)
@@ -67,7 +67,7 @@ for (const [mode, env] of Object.entries({ development: {}, enterprise })) {
       }
       const posted = { method: 'POST', url: '/mcp', payload: {} } as const
       assert.equal((await app.inject(posted)).statusCode, 503)
-      // a refusal leaves a row in the audit log, where there is one
+      // a refused request adds a row to the audit log, if the database is available
       assert.equal((await app.inject({ url: '/health', headers: { origin: 'https://evil.example' } })).statusCode, 403)
 
       await proxy.mend()

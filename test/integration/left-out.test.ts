@@ -28,7 +28,7 @@ const both = (key: string) => [`{"${key}":"good"}`, long(key), '{"title":"namele
 
 const named = (text: string) => (text.includes('nameless') ? text : text.replace('{', '{"name":"n",'))
 
-/** Each list holds one good item and four that cannot be taken. */
+/** Lists with one good item and four invalid ones each. */
 const mixed: Offered = {
   tools: both('name').map((text) => text.replace('{', '{"inputSchema":{"type":"object"},')),
   prompts: both('name'),
@@ -167,7 +167,7 @@ test('SR-C1 the dashboard shows left-out items on the page of their server, in a
 })
 
 const schema = '"inputSchema":{"type":"object"}'
-/** Items of the wrong shape in valid JSON, with the reason that is told of each. */
+/** Valid JSON with items of the wrong shape, and the reported reason of each. */
 const misshapen: Readonly<Record<(typeof kinds)[number], readonly (readonly [definition: string, reason: string])[]>> =
   {
     tool: [

@@ -8,7 +8,10 @@ import { type RpcMessage, openEvents, sendEvent, sendJson, startHttp } from '../
 
 const everything = { tools: {}, prompts: {}, resources: {} }
 
-/** Lists over the modern wire what `answer` gives: JSON text (or bytes) of `result`, or an error object. */
+/**
+ * Registers a server and lists its items over the modern era. `answer` returns JSON text (or bytes) of `result`, or an
+ * error object.
+ */
 async function read(
   t: TestContext,
   answer: (message: RpcMessage) => string | Buffer | object,
@@ -167,7 +170,7 @@ test('items that break a bound are left out with a warning, the others stay', as
   )
 })
 
-/** Texts that no client may get, and what is said of them. */
+/** Texts that must not reach a client, and the reported problem. */
 const unusable: [string, string, string][] = [
   ['an escape that JSON does not have', '"\\q"', 'it is malformed JSON at position #'],
   ['an escape without its digits', '"\\uZZZZ"', 'it is malformed JSON at position #'],

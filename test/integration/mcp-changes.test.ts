@@ -13,7 +13,7 @@ async function listen(t: TestContext, mcp: Mcp): Promise<OpenStream> {
   return openStream(t, mcp.url, { headers: { ...session, accept: 'text/event-stream' } })
 }
 
-/** Waits for what should come, then for what should not. */
+/** Waits for the expected notifications, then asserts that no others arrive. */
 async function hears(stream: OpenStream, ...lists: string[]): Promise<void> {
   await until(`${lists.join()} is told of`, () => methods(stream).length >= lists.length)
   await quiet()

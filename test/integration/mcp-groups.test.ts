@@ -22,7 +22,7 @@ import { until } from '../until.ts'
 
 const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** The group's endpoint, spoken to as the global one is. */
+/** Returns the group's endpoint with the same methods as the global one. */
 function at(mcp: Mcp, group: string) {
   const url = mcp.url.replace(/\/mcp$/, `/v0/groups/${group}/mcp`)
   const send = async (body: string, headers: Record<string, string> = {}) =>
@@ -50,7 +50,7 @@ async function rest(mcp: Mcp, method: 'POST' | 'PUT' | 'DELETE', path: string, p
 }
 const create = (mcp: Mcp, group: object) => rest(mcp, 'POST', '/tool-groups', group)
 
-/** Alpha and beta behind the gateway, and a group. */
+/** Starts a gateway with alpha, beta and a group. */
 async function start(t: TestContext, group: object) {
   const mcp = await startMcp(t)
   const alpha = await addRecorder(t, mcp, 'alpha')
@@ -68,7 +68,7 @@ const listed = async (group: ReturnType<typeof at>, list = 'tools') => {
 }
 const refusedAs = (answer: Answer) => [answer.status, answer.body.error?.code, answer.body.error?.message]
 
-/** Expects a call to be refused in both eras, as a tool that never was. */
+/** Asserts that a call is refused in both eras like a call of an unknown tool. */
 async function refuses(group: ReturnType<typeof at>, name: string) {
   const params = { name, arguments: {} }
   for (const answer of [await group.legacy('tools/call', params), await group.modern('tools/call', params)]) {
@@ -125,7 +125,7 @@ test('a group of whole servers serves their prompts and resources, and exclusion
   assert.deepEqual((await g1.legacy('resources/list')).body.result.resources, [
     { uri: 'fixture://note', name: 'note', mimeType: 'text/plain' }
   ])
-  // alpha registered first, so that this is an alias at the global endpoint
+  // alpha is registered first, so this is an alias at the global endpoint
   assert.equal((await mcp.legacy('resources/list')).body.result.resources[1].uri, 'towpath://beta/fixture://note')
   await refuses(g1, 'beta__echo')
   const rendered = await g1.modern('prompts/get', { name: 'beta__greet', arguments: { who: 'ann' } })
@@ -328,7 +328,7 @@ test('a bare group is its server in its own words: names, instructions, capabili
   }
   assert.equal(beta.calls('tools/call').length, 2)
   assert.deepEqual(refusedAs(await mcp.legacy('tools/call', { name: 'echo' })), [200, -32602, 'Unknown tool: echo'])
-  // REST knows the qualified names as ever
+  // REST always uses the qualified names
   const invoked = await mcp.app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: { name: 'beta__echo' } })
   assert.equal(invoked.statusCode, 200)
 })
@@ -337,7 +337,7 @@ test('the clients of both SDKs use a bare group as if it were the server itself'
   const { g1 } = await start(t, bare)
   const identity = { name: 'test', version: '1' }
   const v1 = new Client(identity)
-  // The SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes.
+  // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await v1.connect(new StreamableHTTPClientTransport(new URL(g1.url)) as Transport)
   later(t, () => v1.close())
   const v2 = new ClientV2(identity, { versionNegotiation: { mode: 'auto' } })

@@ -10,7 +10,7 @@ import { both, legacyBody, modernBody, modernHeaders, type Params } from './mcp-
 
 export { legacyBody, META, MODERN, modernBody, modernHeaders } from './mcp-messages.ts'
 
-/** The body of an answer, in the parts that tests look at. */
+/** Body of a JSON-RPC response, with the members that tests use. */
 export interface RpcAnswer {
   readonly jsonrpc?: string
   readonly id?: unknown
@@ -32,17 +32,17 @@ export interface Answer {
 export interface Mcp {
   readonly app: FastifyInstance
   readonly url: string
-  /** POSTs a body as it is. */
+  /** POSTs the body unchanged. */
   send(body: string, headers?: Record<string, string>): Promise<Answer>
-  /** A legacy request. */
+  /** Sends a legacy request. */
   legacy(method: string, params?: object, headers?: Record<string, string>): Promise<Answer>
-  /** A modern request with the envelope and the headers that it needs; `undefined` takes a header away. */
+  /** Sends a modern request with the required envelope and headers; `undefined` removes a header. */
   modern(method: string, params?: Params, headers?: Record<string, string | undefined>): Promise<Answer>
-  /** `initialize`; the headers of the session. */
+  /** Sends `initialize` and returns the session's headers. */
   initialize(version?: string, capabilities?: object): Promise<Record<string, string>>
 }
 
-/** Each event that has data: its type and the data. */
+/** Returns the type and data of each event that has data. */
 function readEvents(text: string): { type: string | undefined; data: string }[] {
   return text.split('\n\n').flatMap((frame) => {
     const lines = frame.split('\n')
@@ -62,7 +62,7 @@ export async function readAnswer(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, text, body, events }
 }
 
-/** Initializes a legacy session; the headers with which its requests go on. */
+/** Opens a legacy session and returns the headers for its requests. */
 export async function openSession(
   initialize: (params: object) => Promise<Answer>,
   version = '2025-11-25',
@@ -77,7 +77,7 @@ export async function openSession(
   }
 }
 
-/** The gateway with a socket of its own. */
+/** Starts the gateway on a socket. */
 export async function startMcp(t: TestContext, env: Environment = {}, more: AppOptions = {}): Promise<Mcp> {
   const app = await startApp(t, { ...more, env })
   const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
@@ -128,16 +128,16 @@ export const textOf = ({ body }: Answer): unknown =>
 export interface OpenStream {
   readonly status: number
   readonly headers: Headers
-  /** Messages so far. */
+  /** Messages received so far. */
   readonly heard: RpcAnswer[]
-  /** Where a client of the HTTP+SSE transport is told to post. */
+  /** URL for the messages of an HTTP+SSE client, as announced by the server. */
   readonly companion: () => string | undefined
-  /** True once the other side has ended it. */
+  /** Returns true once the other side has ended the stream. */
   readonly ended: () => boolean
   close(): void
 }
 
-/** A stream that stays open, read as it comes; closed with the test. */
+/** Opens a stream and collects its messages; closed with the test. */
 export async function openStream(t: TestContext, url: string, init: RequestInit): Promise<OpenStream> {
   let companion: string | undefined
   const stop = new AbortController()

@@ -24,7 +24,7 @@ const heard = (stream: OpenStream, method: string) =>
 const addStateful = (t: TestContext, mcp: Mcp, name = 'one') =>
   addRecorder(t, mcp, name, { tells: true }, { session_mode: 'stateful' })
 
-/** A client with a stream, and the id of the session that is its own at the upstream once it has called. */
+/** Opens a client session with a stream. Returns the id of its upstream session, after a first call. */
 async function open(t: TestContext, mcp: Mcp, recorder: Pick<Recorder, 'requests'>, capabilities: object = {}) {
   const session = await mcp.initialize('2025-11-25', capabilities)
   const stream = await openStream(t, mcp.url, { headers: { ...session, accept: 'text/event-stream' } })

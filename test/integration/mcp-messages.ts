@@ -9,7 +9,7 @@ export interface Params {
   readonly [member: string]: unknown
 }
 
-/** Kinds of answers that clients take. */
+/** Value of `Accept` for both response types. */
 export const both = 'application/json, text/event-stream'
 
 export const modernHeaders = (method: string, name?: string): Record<string, string> => ({

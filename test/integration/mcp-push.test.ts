@@ -37,7 +37,7 @@ const tools = {
   roots: 'test_input_required_result_list_roots'
 }
 
-/** Each kind of question once; the answers must be that client's own. */
+/** Makes the server send each kind of request once; the answers must come from that client. */
 async function askEverything(client: AskedClient, who: string, server: string) {
   const call = async (tool: string) => text(await client.call(`${server}__${tool}`))
   assert.equal(await call(tools.elicitation), `Hello, ${who}!`)

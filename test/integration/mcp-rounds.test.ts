@@ -18,7 +18,7 @@ import {
 } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
-/** Registers a legacy upstream whose tool `script` does what the test says. */
+/** Registers a legacy upstream whose tool `script` is controlled by the test. */
 async function addScripted(
   t: TestContext,
   { app }: Mcp,
@@ -34,7 +34,7 @@ async function addScripted(
 const capabilities = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} }
 const able = { [`${META}clientCapabilities`]: capabilities }
 
-/** A modern call of `script`. `more`: members of params. */
+/** Makes a modern call of `script`. `more`: members of params. */
 const call = (mcp: Mcp, more: object = {}, meta: object = {}) =>
   mcp.modern('tools/call', { name: 'one__script', _meta: { ...able, ...meta }, ...more })
 
@@ -82,7 +82,7 @@ test('pages that a legacy upstream requires are asked for; where it names none i
   assert.equal(text(await finished(mcp, scripted)), 'done')
 })
 
-/** A call that is simply answered. */
+/** Makes a call that completes without input. */
 async function finished(mcp: Mcp, scripted: Scripted): Promise<Answer> {
   const before = scripted.calls.length
   const answering = call(mcp)
@@ -95,7 +95,7 @@ const form = { message: 'Who?', requestedSchema: { type: 'object', properties: {
 const elicit = { method: 'elicitation/create', params: form }
 const accepted = { action: 'accept', content: {} }
 
-/** A modern call that the upstream asks something with, up to the point where its caller is asked. */
+/** Makes a modern call whose upstream requests input. Resolves once the client has the input-required result. */
 async function park(mcp: Mcp, scripted: Scripted, ask: object = { id: 'q', ...elicit }, meta: object = {}) {
   const before = scripted.calls.length
   const answering = call(mcp, {}, meta)
@@ -114,7 +114,7 @@ interface Heard {
   readonly params?: Record<string, unknown>
 }
 
-/** A call of `script` by a legacy session, its stream read as it comes. */
+/** Makes a legacy session's call of `script` and collects the messages of its stream. */
 async function callLegacy(t: TestContext, mcp: Mcp, session: Record<string, string>, tool = 'one__script') {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...session }
   return openStream(t, mcp.url, { method: 'POST', headers, body: legacyBody('tools/call', { name: tool }) })
@@ -197,7 +197,7 @@ test('the word that a visit is over reaches the session that was sent there, and
     message: 'Visit'
   })
 
-  // in the course of a call: on its stream
+  // during a call: on the call's stream
   const calling = callLegacy(t, mcp, session)
   await until('the upstream is called', () => scripted.calls.length === 1)
   scripted.calls[0]!.say({ id: 'q', method: 'elicitation/create', params: page('during') })
@@ -209,7 +209,7 @@ test('the word that a visit is over reaches the session that was sent there, and
   assert.deepEqual(heardOf(stream, complete)[0]!.params, { elicitationId: 'during' })
   scripted.calls[0]!.finish('done')
 
-  // after a call that was refused: on the stream for what belongs to no call
+  // after a refused call: on the listening stream
   for (const [i, headers] of [session, older].entries()) {
     const refused = callLegacy(t, mcp, headers)
     await until('the upstream is called', () => scripted.calls.length === i + 2)

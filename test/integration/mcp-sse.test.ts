@@ -17,7 +17,7 @@ interface Sse {
   readonly heard: Message[]
   readonly ended: () => boolean
   post(body: string, path?: string): Promise<{ status: number; text: string }>
-  /** The answer to a request of this id. */
+  /** Returns the response to the request with this id. */
   answer(id: unknown): Promise<Message>
   close(): void
 }
@@ -30,7 +30,7 @@ const slow = (ms: number, id: unknown, more: object = {}) =>
 const hello = (version: string, id: unknown = 0) =>
   legacyBody('initialize', { protocolVersion: version, capabilities: {}, clientInfo: { name: 'x', version: '1' } }, id)
 
-/** A client of the transport, without an SDK. */
+/** Opens an HTTP+SSE client without an SDK. */
 async function openSse(t: TestContext, mcp: Mcp, path = '/sse'): Promise<Sse> {
   const stop = new AbortController()
   later(t, () => stop.abort())
@@ -234,7 +234,7 @@ test('a client of the SDK lists, calls and gets progress over /sse, and its abor
   assert.equal(tools.length, 4)
   const heard: number[] = []
   const onprogress = ({ progress }: { progress: number }) => void heard.push(progress)
-  // this SDK loses progress that it reads together with the answer
+  // this SDK loses progress that arrives together with the result
   await until('progress', async () => {
     await client.callTool({ name: 'one__slow', arguments: { ms: 100 } }, undefined, { onprogress })
     return heard.length > 0

@@ -21,7 +21,7 @@ const heard = (stream: OpenStream) => stream.heard as Heard[]
 const uris = (stream: OpenStream) =>
   heard(stream).flatMap(({ method, params }) => (method === updated ? [params?.uri] : []))
 
-/** URIs that the upstream was asked to tell of, or of which no more. */
+/** Returns the URIs that the upstream was asked to subscribe to, or to unsubscribe from. */
 const asked = (recorder: Recorder, what: 'subscribe' | 'unsubscribe') =>
   recorder.calls(`resources/${what}`).map(({ params }) => params?.uri)
 

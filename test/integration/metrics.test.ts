@@ -13,7 +13,7 @@ import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
 
 const on = { OTEL_ENABLED: 'on' }
 
-/** While the database is not there. */
+/** Sources of metrics without a database. */
 const nothing = { gateway: () => undefined, logs: () => undefined, database: () => undefined }
 
 async function scrape(app: FastifyInstance): Promise<string> {
@@ -22,7 +22,7 @@ async function scrape(app: FastifyInstance): Promise<string> {
   return answer.body
 }
 
-/** Value of a series, its labels in any order; undefined where there is none. */
+/** Returns the value of a series, its labels in any order; undefined if it is absent. */
 function valueOf(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   for (const line of text.split('\n')) {
     const [, found, inner = '', value] = /^([\w:]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
@@ -144,7 +144,7 @@ test('every metric of the reference is served, in each case under the name and t
   const text = await scrape(mcp.app)
   const served = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name!, type]))
   const all = Object.values<Metric>(definitions)
-  // the embedded store has no pool
+  // the embedded store has no connection pool
   const expected = anyEngine === 'postgres' ? all : all.filter(({ name }) => name !== definitions.database.name)
   assert.deepEqual(Object.fromEntries(served), Object.fromEntries(expected.map(({ name, type }) => [name, type])))
   for (const { name, labels, type } of expected) {

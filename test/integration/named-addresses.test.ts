@@ -11,7 +11,7 @@ import { later } from '../store.ts'
 import { failureOf } from '../unit/upstreams.ts'
 import { redirectUri, send } from './oauth-helpers.ts'
 
-/** A service that no upstream is to reach. */
+/** Starts an internal service that no upstream may reach. */
 async function startInternal(t: TestContext) {
   const internal = await startHttp((_request, response) => {
     response.writeHead(400, { 'content-type': 'application/json' })
@@ -21,7 +21,7 @@ async function startInternal(t: TestContext) {
   return internal
 }
 
-/** An address of this machine that is not loopback. */
+/** Returns an address of this machine that is not loopback. */
 function ownAddress(): string {
   const all = Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])
   const found = all.find(({ family, internal }) => family === 'IPv4' && !internal)
@@ -87,7 +87,7 @@ test('SR-M3 a host name keeps the place that it had when its server was reached:
       )
   })
   t.after(() => egress.close())
-  // nobody needs to listen there
+  // no listener is needed
   await request('http://rebinding.test:9/', { dispatcher: egress.dispatcher }).catch(() => {})
   addresses = ['127.0.0.1']
   const dispatcher = await egress.dispatcherFor('http://rebinding.test/mcp')
@@ -112,7 +112,7 @@ test('SR-M3 TOWPATH_EGRESS_ALLOW lists addresses inside that servers outside may
 
 type Answers = (path: string, origin: string) => object | undefined
 
-/** An upstream beside loopback that asks for a sign-in and describes itself as the test says. */
+/** Starts an upstream on a non-loopback address that requires a sign-in and serves the test's metadata. */
 async function startOutside(t: TestContext, challenge: string, answers: Answers) {
   const requests: string[] = []
   const handle = ({ url = '' }: IncomingMessage, response: ServerResponse) => {

@@ -14,7 +14,7 @@ import { later, type Engine } from '../store.ts'
 
 const adminToken = 'administrator-token-of-oauth-tests'
 
-/** Settings of both modes; `send` shows the administrator's token in either. */
+/** Settings of both modes; `send` adds the administrator's token in either. */
 export const modes = {
   development: {},
   enterprise: {
@@ -35,7 +35,7 @@ export interface Setup {
   readonly databaseUrl?: string | undefined
 }
 
-/** The gateway, AS_GOOD, and an upstream that takes its tokens. */
+/** Starts the gateway, AS_GOOD, and an upstream that accepts its tokens. */
 export async function setUp(
   t: TestContext,
   switches: Partial<AuthorizationSwitches> & { readonly clients?: Readonly<Record<string, string>> } = {},
@@ -96,7 +96,7 @@ export const begin = ({ app, upstream }: Setup, more: object = {}) => beginWith(
 export const completeWith = (app: FastifyInstance, id: string, answer: object) =>
   send(app, 'POST', `/upstream_oauth/sessions/${id}/complete`, answer)
 
-/** What the authorization server sent to the redirect URI. */
+/** Returns the authorization server's response to the redirect URI. */
 export const answerOf = async (as: AuthorizationServer, { url }: Begun) =>
   Object.fromEntries((await as.agree(url.href)).searchParams) as { code: string; state: string; iss?: string }
 

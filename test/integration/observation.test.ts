@@ -10,11 +10,11 @@ import { until } from '../until.ts'
 
 interface Watched {
   readonly mcp: Mcp
-  /** Calls that have been told. */
+  /** Observations of completed calls. */
   readonly calls: CallObservation[]
-  /** What else has been told, as text. */
+  /** Other observations, as text. */
   readonly told: string[]
-  /** The newest call, once there are as many. */
+  /** Waits for `count` calls and returns the newest. */
   readonly nth: (count: number) => Promise<CallObservation>
 }
 
@@ -44,7 +44,7 @@ const invoke = ({ app }: { app: FastifyInstance }, payload: object) =>
 const sides = ['rest', 'legacy', 'modern'] as const
 type Side = (typeof sides)[number]
 
-/** The same call from each side. */
+/** Makes the same call over MCP or REST. */
 const callFrom = (side: Side, mcp: Mcp, name: string, args: object = {}): Promise<unknown> =>
   side === 'rest' ? invoke(mcp, { name, ...args }) : mcp[side]('tools/call', { name, arguments: args })
 
@@ -97,7 +97,7 @@ for (const side of sides) {
     await mcp.app.inject({ method: 'POST', url: '/api/v0/tools/disable?entity=alpha__echo' })
     await callFrom(side, mcp, 'alpha__echo')
     const disabled = await nth(2)
-    // REST says that it is disabled, over MCP it is not there
+    // REST reports that it is disabled; over MCP it does not exist
     assert.deepEqual([disabled.outcome, disabled.server], ['refused', side === 'rest' ? 'alpha' : undefined])
     assert.equal(disabled.upstreamMs, 0)
     assert.equal(alpha.calls('tools/call').length, 0)

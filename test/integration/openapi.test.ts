@@ -30,7 +30,7 @@ interface Parameter {
   readonly required?: boolean
 }
 
-/** `openapi.json` is of an enterprise gateway: it says what the other mode does without. */
+/** `openapi.json` documents an enterprise gateway, and mentions where development mode differs. */
 const enterprise = { env: { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: '7'.repeat(64) } }
 const documentOf = async (app: FastifyInstance) => (await app.inject('/openapi.json')).json<Document>()
 const operationsOf = ({ paths }: Document) =>
@@ -118,7 +118,7 @@ test('CR-F10: formats are those of JSON Schema, and every text says what it may 
   assert.deepEqual([...formats], ['date-time'])
 })
 
-/** Statuses that a request can meet at any route, and those of its path, body and access. */
+/** Statuses possible at any route, and those caused by its path, body and access. */
 const shared = ['400', '403', '408', '431', '500']
 
 test('CR-F10: operations name the statuses that a request can meet anywhere', async (t) => {
@@ -147,9 +147,9 @@ test('the schemas of all routes can be compiled, which happens when each is firs
   await startApp(t, { compileEagerly: true })
 })
 
-/** The dashboard's own, and the document itself. */
+/** Routes of the dashboard, and of the document itself. */
 const undocumented = /^\/($|index\.html|assets|api\/dashboard|docs|openapi\.json)(\/|$)/
-/** Methods that a group's endpoint refuses once the group is known. */
+/** Returns true for methods that a group's endpoint refuses if the group exists. */
 const isRefusal = ({ method, url }: { method: string; url: string }) =>
   url.startsWith('/v0/groups') &&
   !{ mcp: ['get', 'post', 'delete'], sse: ['get'], message: ['post'] }[url.split('/').at(-1)!]?.includes(method)

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { addRecorder, startMcp } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
-/** Elements of an array that fills so many per cent of the heap. */
+/** Returns the number of array elements that fill a percentage of the heap. */
 const elements = (percent: number) => Math.floor((getHeapStatistics().heap_size_limit * percent) / 100 / 8)
 
 function percentInUse(): number {
@@ -56,7 +56,7 @@ test('with a full heap new work is refused, health and what is under way go on; 
   assert.deepEqual([answered, body.error], [200, undefined])
 
   assert.equal(ballast.pop()?.length, elements(5))
-  // by itself V8 does so within ten seconds where little happens
+  // V8 itself collects within ten seconds if little happens
   collectGarbage()
   await until('work to be taken again', () => lines.some((line) => line.includes('taken again')))
   assert.deepEqual([await status('/ready'), (await mcp.modern('tools/list')).status], [200, 200])

@@ -9,13 +9,13 @@ import { startUpstream, type Message } from '../e2e/upstream.ts'
 import { addRecorder, legacyBody, openStream, startMcp, type Mcp } from './mcp-helpers.ts'
 
 const part = 'x'.repeat(200_000)
-/** One server may have a quarter: one unfinished answer, not two. */
+/** The limit per server is a quarter: enough for one unfinished response, not for two. */
 const env = { TOWPATH_PENDING_BYTES: '1200000' }
 
 const beginning = (id: unknown) =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":"${part}`
 
-/** Answers the first bytes of a result, never the last. */
+/** Sends the first bytes of a result, and never the last. */
 const endless = {
   json(message: Message, response: ServerResponse) {
     response.writeHead(200, { 'content-type': 'application/json' }).write(beginning(message.id))
@@ -182,7 +182,7 @@ test('SR-H3 a server that asks faster than it takes answers has a bounded number
   const { url } = await startUpstream(t, 'bad', {
     onRequest(message, response) {
       if (message.method !== undefined) return false
-      // an answer of the gateway, never taken
+      // a response that the gateway never reads
       taken++
       void response
       return true

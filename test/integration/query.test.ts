@@ -16,7 +16,7 @@ interface Document {
   >
 }
 
-/** Every operation under `/api/v0` that may be called here without harm, with its query parameters. */
+/** Returns every operation under `/api/v0` that is harmless to call here, with its query parameters. */
 async function operations(app: FastifyInstance) {
   const { paths } = (await app.inject('/openapi.json')).json<Document>()
   return Object.entries(paths).flatMap(([path, methods]) =>

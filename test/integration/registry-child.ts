@@ -2,7 +2,10 @@ import { openRegistry } from '../../src/registry/registry.ts'
 import { limits, quiet } from '../templates.ts'
 import { change, httpServer, offerOf, tool } from './registry-helpers.ts'
 
-/** A process of its own: `hold` opens a registry and stays, `pass` closes it again, `write` registers until it is killed. */
+/**
+ * Runs as a separate process: `hold` opens a registry and stays, `pass` closes it again, `write` registers until it is
+ * killed.
+ */
 const [task, place] = process.argv.slice(2) as [string, string]
 const registry = await openRegistry({
   ...limits,

@@ -147,7 +147,7 @@ test(
     const other = new pg.Client({ connectionString: place.databaseUrl })
     await other.connect()
     later(t, () => other.end())
-    // a group is stored without it, and read with it
+    // a group is stored without the server, and read with it
     await other.query('begin; lock table servers in access exclusive mode')
     let isAnswered = false
     const written = create(registry, group('slow')).finally(() => (isAnswered = true))

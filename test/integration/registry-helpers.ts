@@ -37,7 +37,7 @@ export const offerOf = (items: readonly OfferedItem[]): UpstreamOffer => ({
   items
 })
 
-/** Follows a registry and waits for what the follower has seen. */
+/** Subscribes to a registry and waits for the catalog versions that the subscriber receives. */
 export async function follow(registry: Pick<Registry, 'follow'>) {
   const seen: RegistryState[] = []
   const waiting = new Set<() => void>()
@@ -69,16 +69,16 @@ export async function follow(registry: Pick<Registry, 'follow'>) {
 
 export interface Child {
   readonly pid: number
-  /** Lines of the standard output so far. */
+  /** Lines of stdout so far. */
   readonly lines: readonly string[]
-  /** Resolves when there are so many lines; rejects when the process ends before. */
+  /** Resolves after `count` lines; rejects if the process ends first. */
   has(count: number): Promise<void>
-  /** Exit code, or the signal that ended it. */
+  /** Exit code, or the signal that ended the process. */
   readonly ended: Promise<number | string>
   kill(): Promise<unknown>
 }
 
-/** Runs registry-child.ts; ended after the test at the latest. */
+/** Runs registry-child.ts, until the end of the test at most. */
 export function startChild(t: TestContext, task: 'hold' | 'pass' | 'write', place: Place): Child {
   const script = fileURLToPath(new URL('registry-child.ts', import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', script, task, JSON.stringify(place)], {

@@ -25,7 +25,7 @@ for (const engine of engines) {
       answered.filter((name) => !names.has(name)),
       []
     )
-    // One version for each committed registration, and at most one unanswered for each kill.
+    // one version per committed registration, and at most one unacknowledged registration per kill
     assert.equal(version, String(servers.length))
     assert.ok(servers.length <= answered.length + ROUNDS)
   })

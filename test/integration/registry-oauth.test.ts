@@ -17,7 +17,7 @@ const source: TokenSource = {
 }
 const grant: TokenGrant = { access: 'access-1', refresh: 'refresh-1', lifetime: 3_600 }
 
-/** A server with tokens; its id. */
+/** Creates a server with tokens and returns its id. */
 const create = (registry: Registry, name = 'guarded', given = grant) =>
   registry.write(change('server.create', name), async (tx) => {
     const id = await tx.servers.create(httpServer(name), offerOf([]))

@@ -158,7 +158,7 @@ async function openAt(t: Parameters<typeof later>[0], place: Place): Promise<Sto
   return store
 }
 
-/** All rows of PostgreSQL as text, all files of the embedded store. */
+/** Returns all PostgreSQL rows, or all files of the embedded store, as text. */
 async function everything(t: Parameters<typeof later>[0], place: Place): Promise<string> {
   const engine: Engine = place.databaseUrl ? 'postgres' : 'pglite'
   if (engine === 'pglite') {

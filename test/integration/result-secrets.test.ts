@@ -18,7 +18,7 @@ import {
 } from './mcp-helpers.ts'
 import { setUp, signIn } from './oauth-helpers.ts'
 
-/** Every character that some encoder of JSON, URLs or base64 writes in another way. */
+/** Every character that an encoder of JSON, URLs or base64 may write in a different way. */
 const SECRET = 'k3y&/"<v>=+\\-97\'31?xyz~'
 
 const stdioMain = fileURLToPath(new URL('../fixtures/leaky/stdio.ts', import.meta.url))
@@ -52,7 +52,7 @@ const upstreams: Readonly<Record<string, Add>> = {
 
 const REVISION = { 'mcp-protocol-version': '2025-03-26' }
 
-/** The text of an answer in which no spelling of the secret is left: its parts are searched decoded, too. */
+/** Asserts that no encoding of the secret is left; the decoded parts of the text are searched too. */
 function assertNoSecret(text: string, about: string): void {
   const strings: string[] = []
   const collect = (value: unknown): void => {
@@ -74,7 +74,7 @@ function assertNoSecret(text: string, about: string): void {
   }
 }
 
-/** One question by each way in; the raw text of what comes back. */
+/** Returns a function per interface that makes one request and returns the raw response text. */
 function askAll(mcp: Mcp): Readonly<Record<string, (kind: Kind, args: object) => Promise<string>>> {
   const rest = async ({ rest: [url, body] }: Kind, args: object) =>
     (await mcp.app.inject({ method: 'POST', url, payload: { ...body, ...(url.endsWith('read') ? {} : args) } })).body
@@ -92,7 +92,7 @@ function askAll(mcp: Mcp): Readonly<Record<string, (kind: Kind, args: object) =>
 interface Kind {
   readonly method: string
   readonly params: Record<string, unknown>
-  /** Path and body; none where REST has no such thing. */
+  /** Path and body; none if REST has no equivalent. */
   readonly rest: readonly [url: string, body: object]
 }
 
@@ -234,7 +234,7 @@ for (const [upstream, add] of Object.entries(upstreams)) {
   test(`SR-M10 over ${upstream}: a large result is searched whole, and stays whole beside the secret`, async (t) => {
     const mcp = await startMcp(t)
     await add(t, mcp)
-    // around the sizes in which bytes come from sockets and pipes
+    // near the chunk sizes of sockets and pipes
     for (const bytes of [65_500, 65_536, 131_072, 262_100, 1_000_000]) {
       const args = { spelling: 'plain', member: 'large', bytes }
       const { body, text } = await mcp.modern('tools/call', { name: 'leaky__tell', arguments: args })

@@ -121,7 +121,7 @@ test('SR-L2 every replica knows of the end, those too that did not hear of it', 
   const other = await initialize(two, '/mcp', {})
   assert.equal((await end(one, '/mcp', session)).statusCode, 200)
   await until('the other replica to know', async () => (await ping(two, '/mcp', session)) === 404)
-  // an announcement that is lost: stored while nobody listens
+  // a lost notification: the change is stored while no client listens
   const client = new pg.Client({ connectionString: config.databaseUrl })
   await client.connect()
   later(t, () => client.end())

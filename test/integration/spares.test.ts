@@ -18,7 +18,7 @@ const invoke = async (app: FastifyInstance, name: string, args: object = {}) => 
   assert.equal(answer.statusCode, 200, answer.body)
   return answer.json<{ content: { text: string }[] }>().content[0]!.text
 }
-/** The only process that is left once every call is over. */
+/** Returns the only process left after every call has ended. */
 const spareOf = async (app: FastifyInstance, server: string) => {
   await until('nothing but a spare process', () => sparesOf(app, server) === 1 && processes().length === 1)
   return processes()[0]!

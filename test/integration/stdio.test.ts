@@ -39,7 +39,7 @@ interface LogLine {
   readonly message: string
 }
 
-/** Everything that the gateway has one of; all processes are gone when the test is over. */
+/** Creates the shared parts of a gateway; all its processes must have ended when the test is over. */
 const startGateway = (t: TestContext) => {
   const children = createChildRegistry(createWatchdog)
   const logged: LogLine[] = []
@@ -76,7 +76,7 @@ const startCall = (name: string, args: object = {}, sink: Sink = silentSink) => 
   return new Call({ method: 'tools/call', members, meta: '' }, sink)
 }
 
-/** The text of a tool's result. */
+/** Returns the text of a tool's result. */
 const callTool = async (connection: StdioConnection, name: string, args: object = {}, sink?: Sink) => {
   const { body } = await connection.send(startCall(name, args, sink))
   return (JSON.parse(body.toString()) as { content: { text: string }[] }).content[0]!.text
@@ -91,7 +91,7 @@ const failsWith = (reason: FailureReason, message: RegExp) => (error: unknown) =
   return true
 }
 
-/** Zombies count as dead: this machine's init reaps orphans when it likes. */
+/** Zombies count as dead: init on this machine reaps orphans late. */
 const isAlive = (pid: number) => {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
@@ -297,7 +297,7 @@ test('the start and the end of a process are logged, without secrets in argument
 
 const commandModule = new URL('../../src/gateway/upstream/stdio-command.ts', import.meta.url).href
 
-/** Runs a script as a user with the capabilities that a second user for children needs. */
+/** Runs a script as a user with the capabilities needed to run children as a second user. */
 function runAsUser(script: string, env: NodeJS.ProcessEnv = {}) {
   const caps = '+setuid,+setgid,+kill,+setpcap'
   const user = ['--reuid=54321', '--regid=54321', '--clear-groups', `--inh-caps=${caps}`, `--ambient-caps=${caps}`]
@@ -589,7 +589,7 @@ test('closeAll waits for the end of every tree and refuses new ones; killAll wai
   await assert.rejects(good.open(legacy()), failsWith('unreachable', /the gateway is stopping/))
 })
 
-/** A gateway in a process of its own that starts stubborn servers, prints their pids and its watchdog's, then waits. */
+/** A gateway in a separate process that starts stubborn servers, prints their pids and its watchdog's, then waits. */
 const gatewayScript = (count: number) => `
   import { createChildRegistry } from '${new URL('../../src/gateway/upstream/stdio-children.ts', import.meta.url)}'
   import { createStderrTail } from '${new URL('../../src/gateway/upstream/stdio-tail.ts', import.meta.url)}'

@@ -144,7 +144,7 @@ test(
     const environment = { TOWPATH_ADMIN_TOKEN_FILE: path }
     const stdio = { enabled: true, uid, gid, environment } as unknown as Config['stdio']
     const check = (changes: object = {}) => checkSecretFiles({ stdio: { ...stdio, ...changes } })
-    /** [mode of the folder, mode of the file, its user, its group, whether servers can read it] */
+    /** [mode of the folder, mode of the file, its user, its group, true if servers can read it] */
     const cases = [
       [0o711, 0o644, 0, 0, true],
       [0o711, 0o640, 0, gid, true],

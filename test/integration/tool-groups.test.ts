@@ -8,7 +8,7 @@ import { engines, later, type Engine } from '../store.ts'
 
 const root = '/api/v0/tool-groups'
 
-/** The routes of groups, short. */
+/** Short names for the routes of groups. */
 function client(app: FastifyInstance) {
   const send = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', payload?: object | string) => {
     const answer = await app.inject({

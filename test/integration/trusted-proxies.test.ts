@@ -22,7 +22,7 @@ const requests = [
 
 for (const [mode, env] of Object.entries(modes)) {
   const authorization = `Bearer ${token}`
-  /** Refused requests of every kind of route: their rows in the audit log, each with its address. */
+  /** Returns the addresses in the audit log rows of refused requests to every kind of route. */
   const addressesOf = async (app: Awaited<ReturnType<typeof startApp>>, remoteAddress: string, given: string) => {
     const headers = { host: 'evil.example', 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
     for (const request of requests) {

@@ -334,7 +334,7 @@ for (const engine of engines) {
     const { app, as, upstream } = setup
     await signIn(setup)
     await send(app, 'POST', '/tools/disable?entity=guarded__fail')
-    // with tokens that are good a change needs no sign-in
+    // with valid tokens a change needs no new sign-in
     const changed = registration(upstream, { description: 'changed' })
     const kept = await send(app, 'PUT', '/servers/guarded', changed)
     assert.deepEqual([kept.status, kept.body.description], [200, 'changed'])

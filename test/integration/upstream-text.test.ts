@@ -25,7 +25,7 @@ const modes = {
 
 type Headers = Record<string, string>
 
-/** One gateway with one hostile server in a group, and everything that asks it. */
+/** Starts a gateway with one hostile server in a group, and returns every way to call it. */
 async function start(t: TestContext, mode: keyof typeof modes, transport: HostileTransport) {
   const lines: string[] = []
   const mcp = await startMcp(t, modes[mode], { log: { write: (line) => void lines.push(line) } })
@@ -72,7 +72,7 @@ const asks = (order: string): Asked[] => [
   }
 ]
 
-/** Undefined where REST has no such thing. */
+/** Returns the equivalent REST request; undefined if there is none. */
 const restOf = ({ method, params }: Asked, order: string): [string, object] | undefined => {
   if (method === 'tools/call') return ['/api/v0/tools/invoke', { name: params.name, order }]
   if (method === 'prompts/get') return ['/api/v0/prompts/render', { name: params.name, arguments: { order } }]

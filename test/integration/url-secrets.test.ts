@@ -17,7 +17,7 @@ import { change, follow, httpServer, offerOf } from './registry-helpers.ts'
 
 const admin = 'twp_SENTINEL-of-the-administrator'
 const drawn = '8f14e45fceea167a5a36dedd4bea2543'
-/** Each is looked for in plain text, percent-encoded and in base64. */
+/** Each is searched in plain text, percent-encoded and base64 form. */
 const sentinels = [
   'URLKEY-SENT/77',
   'BARE-SENT-66',
@@ -36,7 +36,7 @@ const formsOf = (secret: string) => [
 ]
 const leaks = (text: string) => sentinels.filter((secret) => formsOf(secret).some((form) => text.includes(form)))
 
-/** Every table as text, as a dump shows it. */
+/** Returns every table as text, as in a database dump. */
 async function dump(place: Place): Promise<string> {
   const store = await openStore({ ...limits, ...quiet, ...place })
   try {
@@ -57,7 +57,7 @@ async function dump(place: Place): Promise<string> {
 interface Upstreams {
   readonly http: string
   readonly sse: string
-  /** Paths that it was asked for, with their queries. */
+  /** Returns the requested paths with their queries. */
   paths(): string[]
   close(): Promise<unknown>
 }
@@ -87,11 +87,11 @@ const secretArgs = [
   '--port=80'
 ]
 const shownArgs = ['--api-key=***', '--token', '***', 'postgres://***', '--header', 'X-Any: ***', '--port=80']
-/** A server that writes its arguments to a file first. */
+/** Returns a server that first writes its arguments to a file. */
 const recorded = (file: string) => ['-c', `printf '%s\\n' "$@" > '${file}'; exec '${process.execPath}' '${good}'`, 'sh']
 const query = 'api_key=URLKEY-SENT%2F77&BARE-SENT-66'
 
-/** Registrations with secrets on every transport, and how they are shown. */
+/** Registrations with secrets on every transport, and their displayed form. */
 const serversAt = ({ http, sse }: Upstreams, file: string) => [
   {
     given: { name: 'http', transport: 'streamable_http', url: `${http}/mcp/${drawn}?${query}` },
@@ -177,7 +177,7 @@ for (const engine of engines) {
           assert.deepEqual(one.body, found)
         }
       }
-      // what is shown to administrators can be registered again, and means the same
+      // the configuration shown to administrators can be registered again with the same meaning
       const configs = (await ask('GET', '/api/v0/server_configs')).body as (typeof servers)[number]['given'][]
       for (const { given } of servers) {
         const config = configs.find(({ name }) => name === given.name)!
@@ -224,7 +224,7 @@ for (const engine of engines) {
         const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
         const answer = await app.inject({ url, headers })
         assert.equal(answer.statusCode, 200, `${url} ${answer.body}`)
-        // the attempt names the command, which is no place of a secret
+        // the attempt names the command, which must not contain secrets
         shows(answer.body.replaceAll('"command":"/nowhere/ARGKEY-SENT-88"', ''))
       }
       await app.close()
@@ -252,7 +252,7 @@ test('SR-M1 what a listing shows cannot be stored in the place of the secret, on
       assert.match(body.error, /^"(?:url|args)" holds "\*\*\*" in the place of a secret/)
     }
     assert.equal((await ask('GET', '/api/v0/server_configs')).text, before)
-    // the dashboard keeps what it does not show
+    // the dashboard keeps values that it does not show
     const kept = given.transport === 'stdio' ? { command: '/bin/sh', args: null } : { url: null }
     const { status, text } = await ask('PUT', `/api/dashboard/servers/${given.name}`, {
       transport: given.transport,
@@ -274,7 +274,7 @@ test('SR-M1 what a listing shows cannot be stored in the place of the secret, on
   assert.deepEqual([env.status, /^"env" holds/.test(env.body.error)], [400, true])
 })
 
-/** Rows as version 0.1 wrote them: settings readable, and only the rest sealed. */
+/** Rewrites rows as version 0.1 wrote them: settings in plain text, only the rest encrypted. */
 async function makeOld(t: TestContext, place: Place): Promise<void> {
   const registry = await startRegistry(t, place)
   const plain = { url: 'http://127.0.0.1:9/mcp', bearer_token: 'token' }

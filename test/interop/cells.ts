@@ -26,7 +26,9 @@ export interface Row {
   readonly cells: Readonly<Record<Feature, Cell>>
 }
 
-/** Tells what each client does without a gateway; each client, server and transport is tried once. */
+/**
+ * Returns a function that reports each client's results without a gateway; each client, server and transport runs once.
+ */
 export function createDirect(launch: Launch) {
   const known = new Map<string, Promise<Outcomes>>()
   const tryOnce = (client: Client, server: Server, transport: Transport) => {
@@ -45,7 +47,7 @@ export function createDirect(launch: Launch) {
   }
 }
 
-/** The transports of both sides of the gateway: what does not work over one of them is a limit of the programs. */
+/** Returns the transports of both sides of the gateway: a failure over one of them is a limit of the programs. */
 function directTransports({ client, clientTransport, serverTransport }: Scenario, server: Server) {
   const [first, ...more] = [...new Set<Transport>([clientTransport, serverTransport])].filter(
     (transport) => client.transports.includes(transport) && server.transports.includes(transport)
@@ -53,7 +55,7 @@ function directTransports({ client, clientTransport, serverTransport }: Scenario
   return [first ?? 'http', ...more] as const
 }
 
-/** What works in both. */
+/** Returns the outcomes that are ok only if both are. */
 function worse(one: Outcomes, other: Outcomes): Outcomes {
   const pick = (feature: Feature) => (one[feature].outcome === 'ok' ? other[feature] : one[feature])
   return Object.fromEntries(features.map((feature) => [feature, pick(feature)])) as unknown as Outcomes
@@ -82,7 +84,7 @@ async function tryThrough(launch: Launch, gateway: Gateway, scenario: Scenario):
   }
 }
 
-/** Compares one row; what fails through the gateway alone is tried once more. */
+/** Compares one row; features that fail only through the gateway are retried once. */
 export async function compare(
   launch: Launch,
   gateway: Gateway,
@@ -108,7 +110,7 @@ export async function compare(
   return { scenario, cells }
 }
 
-/** Says what one feature's pair of outcomes means. */
+/** Returns the verdict for one feature's pair of outcomes. */
 export function verdictOf(feature: Feature, direct: Outcomes, through: Outcomes): Cell {
   const [before, after] = [direct[feature], through[feature]]
   if (before.outcome === 'unsupported') return { verdict: 'none', note: '' }

@@ -8,20 +8,20 @@ import { type Target, quiet } from './outcomes.ts'
 import type { Scenario } from './scenarios.ts'
 import { here } from './toolchains.ts'
 
-/** A gateway of the build, in one mode, with a second server in scope. */
+/** A gateway of the build in one mode, with a second server in scope. */
 export interface Gateway {
-  /** Registers the server of a scenario, and signs in to it where it needs that. Resolves with what its client needs. */
+  /** Registers the server of a scenario, with a sign-in if needed. Resolves with the arguments for its client. */
   readonly register: (scenario: Scenario, target: Target) => Promise<{ url: string; args: readonly string[] }>
-  /** Takes away what was registered. */
+  /** Removes the registered records. */
   readonly clear: (scenario: Scenario) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
 const name = 'up'
-/** The build of these sources. */
+/** The build of this checkout. */
 export const ownBuild = join(here, '../../dist/src/cli/main.js')
 
-/** Starts the gateway of a build in one mode, on a store of its own. */
+/** Starts a build's gateway in one mode, on its own store. */
 export async function startGateway(launch: Launch, program: string, mode: Scenario['serverMode']): Promise<Gateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'towpath-interop-data-'))
   const port = await freePort()
@@ -31,7 +31,7 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
     PORT: String(port),
     SERVER_MODE: mode,
     TOWPATH_DATA_DIR: dataDir,
-    // how fast the machine is decides nothing
+    // the speed of the machine must not affect the result
     TOWPATH_CONNECT_TIMEOUT_MS: '120000',
     TOWPATH_CALL_TIMEOUT_MS: '120000'
   })
@@ -53,7 +53,7 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
       }
     },
     clear: async ({ view }) => {
-      // what was not registered cannot be taken away
+      // records that were never registered cannot be removed
       const remove = (path: string) => send('DELETE', path).catch(() => undefined)
       if (view === 'group') await remove(`/api/v0/tool-groups/${name}`)
       await remove(`/api/v0/servers/${name}`)
@@ -73,7 +73,7 @@ interface Answer {
   readonly authorization_required?: { readonly session_id: string; readonly authorization_url: string }
 }
 
-/** Does what the browser of a user would: an authorization server of a test asks nobody. */
+/** Follows the redirects as a user's browser would: the test authorization server does not prompt. */
 async function signIn(send: Send, wanted: NonNullable<Answer['authorization_required']>) {
   const response = await fetch(wanted.authorization_url, { redirect: 'manual' })
   const back = new URL(response.headers.get('location') ?? '', redirectUri).searchParams

@@ -4,7 +4,7 @@ import type { Feature } from './outcomes.ts'
 import type { Scenario } from './scenarios.ts'
 import { here } from './toolchains.ts'
 
-/** A difference from a direct connection that has a reason. Absent members mean any. */
+/** A justified difference from a direct connection. Absent members match anything. */
 export interface Difference {
   readonly features: readonly Feature[]
   readonly clients?: readonly string[]
@@ -12,13 +12,13 @@ export interface Difference {
   readonly client_transports?: readonly string[]
   readonly server_transports?: readonly string[]
   readonly session_modes?: readonly string[]
-  /** The words in bold in docs/explanation/eras.md that explain it. */
+  /** The bold words in docs/explanation/eras.md that explain it. */
   readonly section: string
 }
 
 const page = new URL('../../docs/explanation/eras.md', import.meta.url)
 
-/** Reads the list; each entry has to name words that the page really has. */
+/** Reads the list; each entry must name bold words of the page. */
 export async function readDifferences(): Promise<readonly Difference[]> {
   const differences = JSON.parse(await readFile(join(here, 'known-differences.json'), 'utf8')) as Difference[]
   const text = await readFile(page, 'utf8')

@@ -2,7 +2,7 @@ import { type Row, type Verdict, verdicts } from './cells.ts'
 import { type Feature, features } from './outcomes.ts'
 import { describe } from './scenarios.ts'
 
-/** Direct beside through the gateway. */
+/** Symbols: direct result next to the result through the gateway. */
 const signs: Readonly<Record<Verdict, string>> = {
   same: '✔✔',
   limit: '··',
@@ -47,7 +47,7 @@ export function printHead(width: number) {
   console.log([''.padEnd(width), ...features.map((feature) => short[feature].padEnd(2))].join(' '))
 }
 
-/** The legend, the notes of what is not the same, and the counts. */
+/** Prints the legend, the notes on differences, and the counts. */
 export function printNotes(rows: readonly Row[]) {
   for (const verdict of ['fault', 'unsteady', 'known', 'better', 'limit'] as const) {
     const found = rows.flatMap((row) => notesOf(row, verdict))
@@ -61,7 +61,7 @@ export function printNotes(rows: readonly Row[]) {
   console.log(`\n${rows.length} rows: ${counts.join(', ')}`)
 }
 
-/** Features with the same note are named together. */
+/** Groups features with the same note. */
 function notesOf({ scenario, cells }: Row, verdict: Verdict): string[] {
   const byNote = new Map<string, Feature[]>()
   for (const feature of features.filter((one) => cells[one].verdict === verdict))

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 
 export interface Command {
   readonly args: readonly string[]
-  /** Default 0. */
+  /** Expected exit code. Default 0. */
   readonly exit?: number
-  /** Found in what it prints. */
+  /** Expected in its output. */
   readonly says?: RegExp
 }
 
@@ -39,7 +39,7 @@ const everyday = (url: string, files: { readonly server: string; few: string; fe
   { args: ['update', 'group', '-c', files.fewer], says: /few updated successfully/ },
   { args: ['update', 'group', '-c', files.fewer], says: /No changes detected/ },
   { args: ['delete', 'group', 'few'] },
-  // 0 with MCPJungle
+  // exits with 0 in MCPJungle
   { args: ['delete', 'group', 'few'], exit: 1 },
   { args: ['deregister', 'web'] }
 ]
@@ -60,7 +60,7 @@ const administration: readonly Command[] = [
   { args: ['login', `${token}-eve`], says: /eve/ }
 ]
 
-/** The commands of a mode in the order in which they are run; their files are written into `folder`. */
+/** Returns the commands of a mode in running order; their files are written into `folder`. */
 export async function commandsOf(mode: string, url: string, folder: string): Promise<readonly Command[]> {
   const file = async (name: string, content: object) => {
     await writeFile(join(folder, name), JSON.stringify(content))

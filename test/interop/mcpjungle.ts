@@ -10,12 +10,12 @@ import { startRecorder } from '../fixtures/http/recorder.ts'
 import { ownBuild } from './gateway.ts'
 import { commandsOf, type Command } from './mcpjungle-commands.ts'
 
-/** The newest release whose requests are in test/fixtures/mcpjungle. */
+/** The newest release, whose requests are in test/fixtures/mcpjungle. */
 const MODULE = 'github.com/mcpjungle/mcpjungle@v0.4.5'
 const folder = fileURLToPath(new URL('../../node_modules/.cache/interop/mcpjungle', import.meta.url))
 const program = join(folder, 'mcpjungle')
 
-/** Builds the program if it is not there. Resolves with the reason where it cannot. */
+/** Builds the program if needed. Resolves with the reason if that is impossible. */
 async function prepare(): Promise<string | undefined> {
   if (existsSync(program)) return undefined
   await mkdir(folder, { recursive: true })
@@ -24,7 +24,7 @@ async function prepare(): Promise<string | undefined> {
   return code === 0 ? undefined : `go install ${MODULE}: ${code} ${output().slice(-500).trim()}`
 }
 
-/** Runs one command of the program. Gives what was wrong with its end, undefined if nothing. */
+/** Runs one command of the program. Returns the problem with its exit or output, undefined if there is none. */
 async function run({ args, exit = 0, says }: Command, home: string): Promise<string | undefined> {
   const { exited, output } = start(program, args, { HOME: home })
   const code = await exited
@@ -54,8 +54,8 @@ async function runMode(launch: Launch, mode: 'development' | 'enterprise', url: 
 }
 
 /**
- * Runs MCPJungle's own command line against the gateway in both modes. Resolves with the exit code: 1 where a command ends
- * in another way than the documentation says, or where `isRequired` and the program cannot be built.
+ * Runs MCPJungle's own command line against the gateway in both modes. Resolves with the exit code: 1 if a command ends
+ * differently than documented, or if `isRequired` and the program cannot be built.
  */
 export async function runMcpjungle(launch: Launch, isRequired: boolean): Promise<number> {
   const missing = await prepare()

@@ -5,7 +5,7 @@ import type { Launch } from '../conformance/servers.ts'
 import { freePort, ready } from '../conformance/processes.ts'
 import type { Client, Server, Transport } from './programs.ts'
 
-/** The columns of the matrix, in the order in which clients try them. */
+/** Columns of the matrix, in the order in which clients try them. */
 export const features = [
   'init',
   'lists',
@@ -38,10 +38,10 @@ export interface Outcome {
 }
 export type Outcomes = Readonly<Record<Feature, Outcome>>
 
-/** A server that runs, or the command of one over stdio, and the ledger that it writes. */
+/** A running server, or the command of a stdio server, and the log file that it writes. */
 export interface Target {
   readonly transport: Transport
-  /** Over stdio the command as JSON. */
+  /** URL; over stdio the command as JSON. */
   readonly url: string
   readonly ledger: string
   readonly stop: () => Promise<void>
@@ -49,7 +49,7 @@ export interface Target {
 
 const clientLimitMs = 600_000
 
-/** Starts the server unless its client does, with a ledger of its own. */
+/** Starts the server, unless the client starts it, with a new log file. */
 export async function startServer(launch: Launch, server: Server, transport: Transport): Promise<Target> {
   const folder = await mkdtemp(join(tmpdir(), 'towpath-interop-'))
   const ledger = join(folder, 'ledger')
@@ -66,7 +66,7 @@ export async function startServer(launch: Launch, server: Server, transport: Tra
 
 export const quiet = { PYTHONWARNINGS: 'ignore' }
 
-/** True as soon as something answers at all. */
+/** Resolves with true once any response arrives. */
 async function answers(url: string): Promise<boolean> {
   const controller = new AbortController()
   try {
@@ -77,7 +77,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** Runs the client to its end, and gives what it said of each feature. */
+/** Runs the client to completion and returns its outcome for each feature. */
 export async function tryFeatures(
   launch: Launch,
   client: Client,
@@ -93,7 +93,7 @@ export async function tryFeatures(
   return readOutcomes(started.output(), code)
 }
 
-/** What the client did not get to has failed. */
+/** Features that the client did not reach have failed. */
 export function readOutcomes(output: string, code: number | string): Outcomes {
   const lines = output.split('\n').filter((line) => line.startsWith('{"feature"'))
   const said = new Map(lines.map((line) => JSON.parse(line) as Outcome & { feature: string }).map(pair))

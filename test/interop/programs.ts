@@ -4,7 +4,7 @@ import { type Toolchain, built, here, offer } from './toolchains.ts'
 export const transports = ['http', 'sse', 'stdio'] as const
 export type Transport = (typeof transports)[number]
 
-/** A foreign client in one of the ways in which it can connect. */
+/** A third-party client with one way to connect. */
 export interface Client {
   readonly name: string
   readonly toolchain: Toolchain
@@ -12,13 +12,13 @@ export interface Client {
   readonly transports: readonly Transport[]
 }
 
-/** A foreign server. */
+/** A third-party server. */
 export interface Server {
   readonly name: string
   readonly toolchain: Toolchain
   readonly command: readonly string[]
   readonly transports: readonly Transport[]
-  /** The name of the server that stands for it without the gateway, which signs in where this one needs that. */
+  /** Name of the equivalent server without OAuth, used for the direct connection. */
   readonly withoutOAuth?: string
 }
 

@@ -8,13 +8,13 @@ import { printHead, printNotes, printRow } from './matrix.ts'
 import { type Scenario, describe, plan } from './scenarios.ts'
 import { type Toolchain, prepare, toolchains } from './toolchains.ts'
 
-/** Foreign clients and servers with the gateway and without it; `docs/how-to/interop.md` explains the options. */
+/** Options of `run.ts`: third-party clients and servers with and without the gateway; see `docs/how-to/interop.md`. */
 interface Options {
   readonly only: readonly RegExp[]
   readonly jobs: number
   readonly isComplete: boolean
   readonly isListing: boolean
-  /** The program of another build of the gateway. */
+  /** Program of another build of the gateway. */
   readonly gateway: string
 }
 
@@ -34,7 +34,7 @@ function readOptions(args: string[]): Options {
   return { only, jobs: Number(values.jobs), isComplete, isListing, gateway }
 }
 
-/** Installs what the rows need. Gives the rows that can be run. */
+/** Installs the programs that the rows need. Returns the rows that can run. */
 async function prepareFor(rows: readonly Scenario[]): Promise<Scenario[]> {
   const missing = new Set<Toolchain>()
   for (const toolchain of toolchains) {

@@ -3,7 +3,7 @@ import { type Client, type Server, type Transport, clients, servers } from './pr
 export const sessionModes = ['stateless', 'stateful'] as const
 export type SessionMode = (typeof sessionModes)[number]
 
-/** One row of the matrix: a client at an endpoint of the gateway in front of a server. */
+/** One row of the matrix: a client at an endpoint of the gateway, with an upstream server. */
 export interface Scenario {
   readonly client: Client
   readonly clientTransport: 'http' | 'sse'
@@ -15,16 +15,18 @@ export interface Scenario {
   readonly serverMode: 'development' | 'enterprise'
 }
 
-/** What every client meets: a server of both eras and one of the legacy era, each once in each session mode. */
+/** Servers that every client runs against: one of both eras and one of the legacy era, once in each session mode. */
 const met = [
   { name: 'python-2', transport: 'http', modes: { http: 'stateful', sse: 'stateless' } },
   { name: 'typescript-1', transport: 'stdio', modes: { http: 'stateless', sse: 'stateful' } }
 ] as const
 
-/** The clients that every server meets, one of each era. */
+/** Clients that every server runs against, one of each era. */
 const meeting = ['go-sdk-legacy', 'typescript-2']
 
-/** Every client in front of few servers, every server behind few clients, and every client with a token. */
+/**
+ * Returns the rows: every client with a few servers, every server with a few clients, and every client with a token.
+ */
 export function plan(): Scenario[] {
   const rows = new Map<string, Scenario>()
   const add = (scenario: Scenario) => rows.set(describe(scenario), scenario)
@@ -44,7 +46,7 @@ function rowsOf(client: Client): Scenario[] {
       server: find(servers, name),
       serverTransport: transport,
       sessionMode: modes[clientTransport],
-      // both views of each endpoint, in turn
+      // both views of each endpoint, alternating
       view: (clientTransport === 'http') === (modes[clientTransport] === 'stateful') ? 'all' : 'group',
       serverMode: 'development'
     }))

@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { start } from '../conformance/processes.ts'
 
-/** What a foreign program needs before it can be started. */
+/** Toolchains that third-party programs need. */
 export const toolchains = ['node', 'python-1', 'python-2', 'fastmcp-3', 'fastmcp-4', 'go', 'java'] as const
 export type Toolchain = (typeof toolchains)[number]
 
 export const here = fileURLToPath(new URL('.', import.meta.url))
 const cache = fileURLToPath(new URL('../../node_modules/.cache/interop', import.meta.url))
 
-/** The folder in which a toolchain's packages and programs are built. */
+/** Returns the folder with a toolchain's packages and built programs. */
 export const built = (toolchain: Toolchain) => join(cache, toolchain)
 
-/** Installs and builds what is not there yet, from pinned versions. Resolves with the reason where it cannot. */
+/** Installs and builds missing parts from pinned versions. Resolves with the reason if that is impossible. */
 export async function prepare(toolchain: Toolchain): Promise<string | undefined> {
   if (toolchain === 'node') return undefined
   const { sources, install } = recipes[toolchain === 'go' || toolchain === 'java' ? toolchain : 'python']
@@ -25,7 +25,7 @@ export async function prepare(toolchain: Toolchain): Promise<string | undefined>
 type Install = (toolchain: Toolchain, folder: string) => Promise<string | undefined>
 
 interface Recipe {
-  /** Files, and folders that end in a slash. */
+  /** Returns files, and folders that end in a slash. */
   readonly sources: (toolchain: Toolchain) => readonly string[]
   readonly install: Install
 }
@@ -39,7 +39,7 @@ const recipes = {
   java: { sources: () => [join(here, 'java/pom.xml'), join(here, `java/${javaSources}/`)], install: buildJava }
 } satisfies Record<string, Recipe>
 
-/** Runs `install` unless the folder was filled from the same sources. */
+/** Runs `install` unless the folder was built from the same sources. */
 async function prepareFrom(toolchain: Toolchain, sources: readonly string[], install: Install) {
   const folder = built(toolchain)
   const stamp = join(folder, '.installed-from')
@@ -88,7 +88,7 @@ async function buildJava(_toolchain: Toolchain, folder: string) {
   return run('mvn', ['-q', '-B', '-f', join(folder, 'pom.xml'), 'package'])
 }
 
-/** Resolves with what the command said when it failed. */
+/** Runs a command. Resolves with its output if it failed. */
 async function run(command: string, args: readonly string[], env: Record<string, string> = {}) {
   const { exited, output } = start(command, args, env)
   const code = await exited

@@ -12,7 +12,7 @@ const python = join(venv, 'bin/python')
 const document = join(root, 'openapi.json')
 const demo = join(root, 'dist/src/demo/server.js')
 
-/** Runs it in this folder. Throws where it does not end with 0. */
+/** Runs a command in this folder. Throws unless it exits with 0. */
 function run(command: string, ...args: string[]): void {
   console.log(`$ ${command} ${args.join(' ')}`)
   const path = `${join(venv, 'bin')}:${process.env['PATH']}`
@@ -50,8 +50,8 @@ async function follow(mode: 'development' | 'enterprise'): Promise<void> {
 }
 
 /**
- * What integrators do with openapi.json: two linters find no error in it, and clients that are generated of it, for
- * TypeScript and for Python, run the tutorials against a gateway, in both modes. Fails where a tool is missing.
+ * Checks openapi.json as integrators use it: two linters must find no error, and generated TypeScript and Python
+ * clients run the tutorials against a gateway in both modes. Fails if a tool is missing.
  */
 async function main(): Promise<void> {
   await rm(generated, { recursive: true, force: true })

@@ -11,7 +11,7 @@ const likely = fc.string({ unit: fc.constantFrom('_', '_', 'a', '7', '-', '\n', 
 const long = fc.integer({ min: 14, max: 1_026 }).map((length) => 'a'.repeat(length))
 const text = fc.oneof(any, likely, long)
 
-/** As a validator of JSON Schema reads them: lengths count characters. */
+/** Returns true if a JSON Schema validator accepts the candidate: lengths count characters. */
 function fits(format: string, candidate: string): boolean {
   const { pattern, minLength = 0, maxLength = Infinity } = patternOf(format)!
   const { length } = Array.from(candidate)
@@ -41,6 +41,6 @@ const moment = fc
 
 holds('CR-F10: a moment that fits the pattern is taken', [fc.oneof(text, moment)], (candidate) => {
   if (fits('moment', candidate)) assert.ok(isTimestamp(candidate), `${candidate} is refused`)
-  // the end of a day may be written as 24:00 of it
+  // the end of a day may be written as 24:00
   else assert.ok(!isTimestamp(candidate) || candidate.includes('T24:00'), `${candidate} is taken`)
 })

@@ -20,7 +20,7 @@ const isTokenCharacter = (c: string) => /[A-Za-z0-9]/.test(c) || "!#$%&'*+-.^_`|
 /** RFC 9110 5.5: visible characters and obs-text, with blanks and tabs between them. */
 function isFieldValue(candidate: string): boolean {
   const isVisible = (c: string) => (c >= '!' && c <= '~') || (c >= '\x80' && c <= '\xff')
-  // Node and the URL standard take a no-break space for white space, so it cannot stand at an end
+  // Node and the URL standard treat a no-break space as white space, so it is invalid at either end
   if (candidate !== candidate.trim()) return false
   return candidate.split('').every((c) => isVisible(c) || c === ' ' || c === '\t')
 }

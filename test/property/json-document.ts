@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 
-/** JSON as text, with the texts of its parts: what a reader has to find in it. */
+/** JSON text with the texts of its parts, as a parser must find them. */
 export interface Document {
   readonly text: string
-  /** Values of an array or of an object's members, in order, without the space around them. */
+  /** Values of an array or of an object's members, in order, without surrounding white space. */
   readonly parts: readonly Document[]
-  /** Keys of an object as they are meant, in order, repeated ones included. */
+  /** Decoded keys of an object, in order, repeated ones included. */
   readonly keys?: readonly string[]
-  /** `"key" : value` of each member as it stands in the text. */
+  /** `"key" : value` of each member, verbatim. */
   readonly members?: readonly string[]
   readonly depth: number
 }
@@ -23,7 +23,7 @@ const number = fc
 
 const escapes: Readonly<Record<string, string>> = { '/': '\\/', '\b': '\\b', '\f': '\\f', '\n': '\\n', '\t': '\\t' }
 
-/** One character of a string as one of the ways of writing it. */
+/** Returns one of the encodings of a character. */
 function written(character: string, way: number): string {
   if (way === 1) return character.split('').map(unicode).join('')
   if (way === 2 && character in escapes) return escapes[character]!
@@ -40,7 +40,7 @@ const character = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }) }
 )
 
-/** A string with the text that stands for it. */
+/** A string with its JSON text. */
 export const jsonString = fc.array(fc.tuple(character, fc.nat(2)), { maxLength: 8 }).map((characters) => ({
   value: characters.map(([c]) => c).join(''),
   text: `"${characters.map(([c, way]) => written(c, way)).join('')}"`
@@ -88,7 +88,7 @@ const arrayWith = (value: fc.Arbitrary<Document>) =>
 const objectWith = (value: fc.Arbitrary<Document>) =>
   fc.tuple(fc.array(entry(value), { maxLength: 5 }), space).map(([entries, inner]) => objectOf(entries, inner))
 
-/** Any JSON, with white space wherever it may stand and strings written in every way. */
+/** Any JSON, with white space in every allowed place and strings in every encoding. */
 export const document: fc.Arbitrary<Document> = fc.letrec<{ value: Document; array: Document; object: Document }>(
   (tie) => ({
     value: fc.oneof({ maxDepth: 4, depthSize: 'small' }, leaf, tie('array'), tie('object')),

@@ -10,7 +10,7 @@ import { holds } from './property.ts'
 
 const limits = { depth: 64, elements: Infinity }
 
-/** What the work gives; `problem` where it refuses the text. */
+/** Returns the result of the work; `problem` if it rejects the text. */
 function outcome<T>(work: () => T): T | string {
   try {
     return work()
@@ -29,7 +29,7 @@ const parses = (text: string): boolean => {
   }
 }
 
-/** In `scanBuffer`, between two other texts that are not to be looked at. */
+/** Puts the bytes into `scanBuffer` between two other texts that must not be read. */
 function inRoom(bytes: Buffer, before: number): Buffer {
   scanBuffer.fill('\\u"\u0001', 0, before + bytes.length + 200)
   scanBuffer.set(bytes, before)
@@ -53,7 +53,7 @@ const good = [
 const bad = ['\\q', '\\x41', '\\u12', '\\u00g0', '\\U0041', '\n', '\t', '\r', '\u0001', '\u001f', '\\', '\\u']
 const halves = ['\\ud83d', '\\ude00', '\\uDBFF\\u0041', '\\ud83d\\ud83d']
 
-/** Text between plain text of lengths around those of blocks and parts, so that escapes stand where they meet. */
+/** Plain text with lengths near those of blocks and chunks, so that escapes fall on their borders. */
 const gap = fc.oneof(
   { weight: 6, arbitrary: fc.nat(12) },
   { weight: 3, arbitrary: fc.integer({ min: 40, max: 140 }) },
@@ -95,7 +95,7 @@ holds(
       assert.equal((scanText(bytes) & FOUND_SUSPECT) !== 0, hasDoubt, `doubt: ${label}`)
       assert.equal((scanText(room) & FOUND_SUSPECT) !== 0, hasDoubt, `doubt in the room: ${label}`)
     }
-    // white space in strings is told apart by the reader, see `SPACED`
+    // the parser handles white space in strings separately, see `SPACED`
     const isStrict =
       found !== 'syntax' && outcome(() => checkJson(text, { ...limits, checksStrings: true })) === undefined
     assert.equal(isStrict, parses(text), label)

@@ -15,7 +15,7 @@ const passes = (work: () => unknown): boolean => {
   }
 }
 
-/** A small generator with a seed, so that a failure can be repeated. */
+/** Yields numbers from a small seeded generator, so that a failure can be repeated. */
 function* numbers(seed: number): Generator<number, never> {
   let state = seed
   for (;;) {

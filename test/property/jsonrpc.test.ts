@@ -18,7 +18,7 @@ function outcome(text: string) {
 }
 
 const string = jsonString.map(({ text }) => text)
-/** Up to what a double holds for certain, and beyond it. */
+/** Integers within and beyond the safe range of a double. */
 const integer = fc.bigInt({ min: -(2n ** 80n), max: 2n ** 80n }).map(String)
 const goodId = fc.oneof(integer, string)
 const member = (key: string, value: fc.Arbitrary<string>) => value.map((text) => `"${key}":${text}`)
@@ -129,7 +129,7 @@ holds(
   (text) => {
     const read = outcome(text)
     if (read instanceof ProtocolError) {
-      // an error answer must itself be JSON
+      // an error response must itself be JSON
       assert.doesNotThrow(() => JSON.parse(read.id))
       return
     }

@@ -4,7 +4,7 @@ import { isName, isServerName, splitName } from '../../src/domain/names.ts'
 import { holds } from './property.ts'
 
 const any = fc.string({ unit: 'binary' })
-/** Mostly of what decides: underscores, letters, and a few characters that no name has. */
+/** Mostly the significant characters: underscores, letters, and a few that names cannot contain. */
 const likely = fc.string({ unit: fc.constantFrom('_', '_', 'a', 'B', '7', '-', '.', '/', 'ü'), maxLength: 8 })
 const long = fc.integer({ min: 62, max: 67 }).map((length) => 'a'.repeat(length))
 const text = fc.oneof(any, likely, long)
@@ -12,7 +12,7 @@ const serverName = fc.oneof(likely, long).filter(isServerName)
 
 const isWordCharacter = (c: string) => (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
 
-/** The rule of the decisions, read aloud. */
+/** The documented rule for names, implemented naively. */
 function mayBeName(candidate: string): boolean {
   const characters = candidate.split('')
   if (characters.length < 1 || characters.length > 64) return false

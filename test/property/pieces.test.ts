@@ -4,7 +4,7 @@ import { Payload } from '../../src/gateway/payload.ts'
 import { BufferCollector, copyToScratch, sliceBuffers, includesText } from '../../src/gateway/pieces.ts'
 import { holds } from './property.ts'
 
-/** Few letters, so that what is looked for begins often. */
+/** Few distinct letters, so that partial matches are frequent. */
 const pieces = fc.array(
   fc.string({ unit: fc.constantFrom('a', 'b', '"'), maxLength: 7 }).map((text) => Buffer.from(text)),
   { maxLength: 8 }

@@ -1,12 +1,12 @@
 import { test } from 'node:test'
 import fc from 'fast-check'
 
-/** What a test of a property asks of the machine; what it did not get to in that time it leaves. */
+/** Time limit of a property; the remaining runs are skipped. */
 const TIME_LIMIT_MS = 4_000
 
 /**
- * A test that tries random values. A failure prints them made as small as possible, with seed and path;
- * `PROPERTY_SEED=<seed>` tries the same values again, `PROPERTY_RUNS=<number>` other numbers of them.
+ * Runs a test with random values. A failure prints a minimal example with seed and path; `PROPERTY_SEED=<seed>` repeats
+ * the same values, `PROPERTY_RUNS=<number>` sets the number of runs.
  */
 export function holds<T extends [unknown, ...unknown[]]>(
   title: string,

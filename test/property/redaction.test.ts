@@ -5,7 +5,7 @@ import { holds } from './property.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-/** How a secret may look in what an upstream answers. */
+/** Encodings of a secret in an upstream's response. */
 const encodings: readonly ((secret: string) => string)[] = [
   (secret) => secret,
   (secret) => JSON.stringify(secret),
@@ -20,7 +20,7 @@ const encodings: readonly ((secret: string) => string)[] = [
   (secret) => base64(`xy${secret}`)
 ]
 
-/** Long enough that it is not found by chance, with all that the encodings treat specially. */
+/** Long enough to avoid chance matches, with every character that the encodings treat specially. */
 const unit = fc.oneof(
   fc.constantFrom('"', '\\', '/', '+', ' ', '&', '%', '=', 'é', '😀'),
   fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'.split(''))
@@ -28,7 +28,7 @@ const unit = fc.oneof(
 const secret = fc.string({ unit, minLength: 12, maxLength: 40 }).filter((text) => /\w{4}/.test(text))
 const words = fc.string({ unit: fc.constantFrom('q', ' ', '{', '"', ':'), maxLength: 20 })
 
-/** What is left of it when everything is undone that may be undone. */
+/** Returns the text after undoing every possible encoding. */
 function decoded(text: string): string[] {
   const runs = text.match(/[\w+/-]{8,}/g) ?? []
   const shifted = runs.flatMap((run) => [0, 1, 2, 3].map((by) => Buffer.from(run.slice(by), 'base64').toString()))

@@ -4,7 +4,7 @@ import { createByteSearch } from '../../src/domain/byte-search.ts'
 import { createScreen } from '../../src/gateway/upstream/result-secrets.ts'
 import { holds } from './property.ts'
 
-/** Few letters, so that what is searched begins often. */
+/** Few distinct letters, so that partial matches are frequent. */
 const letters = (minLength: number, maxLength: number) =>
   fc.string({ unit: fc.constantFrom('a', 'b', '\u00e9'), minLength, maxLength }).map((text) => Buffer.from(text))
 
@@ -41,7 +41,7 @@ const json = fc.letrec((tie) => ({
   )
 })).value
 
-/** All strings of a value, of keys too, in order. */
+/** Returns all strings of a value, keys included, in order. */
 const stringsOf = (value: unknown): string[] => {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
@@ -52,7 +52,7 @@ const stringsOf = (value: unknown): string[] => {
 
 const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** As encoders write what `JSON.stringify` leaves alone: not at all, PHP, Go, Python. */
+/** Encoders that escape characters which `JSON.stringify` leaves unchanged: as is, PHP, Go, Python. */
 const encoders: readonly ((whole: string) => string)[] = [
   (whole) => whole,
   (whole) => whole.replaceAll('/', '\\/'),

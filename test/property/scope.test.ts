@@ -7,7 +7,7 @@ import { catalogOf, storedGroup, storedItem, storedServer } from '../unit/stored
 import { holds } from './property.ts'
 
 const serverNames = ['a', 'b', 'a-b', 'B', 'a_b']
-/** Names that look qualified, like another server's, or like what they are not. */
+/** Names that look qualified, like another server's, or like built-in properties. */
 const itemNames = ['x', 'y', '_x', 'a__x', 'x__y', '__proto__', 'X']
 const uris = ['same://1', 'one://1', 'one://2', 'towpath://a/same://1', 'towpath://B/x', 'plain']
 const templates = ['same://{id}', 'one://{+path}', 'towpath://a/{x}']
@@ -54,19 +54,19 @@ const group: fc.Arbitrary<StoredGroup> = fc
   )
   .map((more) => storedGroup('g', more))
 
-/** Entries of an allow list; undefined for callers who have none, since everything is theirs. */
+/** Entries of an allow list; undefined for callers without one, who may use everything. */
 const entries = fc.option(fc.uniqueArray(fc.constantFrom(...serverNames, 'gone', 'a__x', '*'), { maxLength: 4 }), {
   nil: undefined
 })
 
-/** What a caller comes with, and where. */
+/** A caller's permissions and endpoint. */
 interface Place {
   readonly group: StoredGroup | undefined
   readonly allowed: readonly string[] | undefined
 }
 const place: fc.Arbitrary<Place> = fc.record({ group: fc.option(group, { nil: undefined }), allowed: entries })
 
-/** What is to be seen, by reading the rules aloud: one item after the other. */
+/** Computes the visible items naively from the rules, one item after the other. */
 function createModel(all: readonly StoredServer[], { group: g, allowed }: Place) {
   const isAllowed = (name: string) => !allowed || allowed.includes('*') || allowed.includes(name)
   const isWhole = (name: string) => !g || g.included_servers.includes(name)
@@ -96,7 +96,7 @@ const listed = (scope: Scope, kind: ItemKind): string[] =>
     .flatMap(({ bytes }) => JSON.parse(`[${bytes.toString()}]`) as Record<string, string>[])
     .map((entry) => entry[keys[kind]]!)
 
-/** Everything that could be asked for, and more. */
+/** Every name that could be requested, and invalid ones. */
 const askable = [
   ...itemNames,
   ...[...serverNames, 'gone', ''].flatMap((from) => [...itemNames, 'gone', ''].map((name) => `${from}__${name}`)),

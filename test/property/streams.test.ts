@@ -4,7 +4,7 @@ import { EventStream } from '../../src/gateway/upstream/event-stream.ts'
 import { createLineReader } from '../../src/gateway/upstream/stdio-lines.ts'
 import { holds } from './property.ts'
 
-/** A byte stream as it may arrive: in any pieces, empty ones included. */
+/** Splits a byte stream into chunks of any size, empty ones included. */
 function inPieces(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const pieces: Buffer[] = []
   for (let at = 0, i = 0; at < bytes.length; i++) {
@@ -31,7 +31,7 @@ interface Event {
   readonly data: string
 }
 
-/** HTML standard 9.2.6, on the whole text. */
+/** Parses the whole text as in the HTML standard 9.2.6. */
 function eventsOf(text: string): Event[] {
   const events: Event[] = []
   let data: string[] = []

@@ -8,7 +8,7 @@ const literal = fc.string({ unit: fc.constantFrom('a', 'b', ':', '/', '-', '?'),
 const word = fc.string({ unit: fc.constantFrom('v', 'w', '7', '%', '_'), maxLength: 5 })
 const expression = fc.record({ operator: fc.constantFrom(...operators), values: fc.array(word, { maxLength: 2 }) })
 
-/** RFC 6570, as far as the shape of what comes out: nothing, or something that begins with the operator. */
+/** Expands an expression as RFC 6570 shapes it: nothing, or text that begins with the operator. */
 function expand(operator: (typeof operators)[number], values: readonly string[]): string {
   if (values.length === 0) return ''
   if (operator === '?' || operator === '&') return operator + values.map((value, i) => `k${i}=${value}`).join('&')
@@ -23,7 +23,7 @@ holds(
   'a template takes every expansion of its own whose values hold nothing of its literals',
   [parts, literal],
   (pairs, last) => {
-    // an expression stops at the next literal, so between two expressions there has to be one
+    // an expression ends at the next literal, so two expressions need one between them
     const all = pairs.map(([text, each]) => [`${text}<>`, each] as const)
     const template = all.map(([text, { operator }]) => `${text}{${operator}v}`).join('') + `|${last}`
     const uri = all.map(([text, { operator, values }]) => text + expand(operator, values)).join('') + `|${last}`

@@ -5,7 +5,7 @@ import { until } from '../until.ts'
 import { startOwnPostgres } from '../own-postgres.ts'
 import { tempDir } from '../store.ts'
 
-/** A gateway in enterprise mode on a PostgreSQL of its own, with alpha. */
+/** Starts an enterprise gateway on its own PostgreSQL server, with alpha. */
 async function start(t: TestContext, env: NodeJS.ProcessEnv = {}) {
   const postgres = await startOwnPostgres(t)
   const place = { databaseUrl: postgres.url, dataDir: await tempDir(t) }

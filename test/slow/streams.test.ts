@@ -11,7 +11,7 @@ const both = 'application/json, text/event-stream'
 const clientInfo = { name: 'test', version: '1' }
 const hello = legacyBody('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
 
-/** Resident memory of a process in kB. */
+/** Returns the resident memory of a process in kB. */
 const rss = ({ pid }: Gateway) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
 
 interface Head {
@@ -21,7 +21,10 @@ interface Head {
   readonly sent: ClientRequest
 }
 
-/** One request without `fetch`, whose pool would keep thousands of them apart. `body`: it is a POST, read to its end. */
+/**
+ * Sends one request without `fetch`, whose pool would hold thousands of sockets. With `body` it is a POST and the
+ * response is read completely.
+ */
 function send(url: string, agent: Agent, headers: Record<string, string>, body?: string): Promise<Head> {
   return new Promise((resolve, reject) => {
     const method = body === undefined ? 'GET' : 'POST'
@@ -38,7 +41,7 @@ function send(url: string, agent: Agent, headers: Record<string, string>, body?:
   })
 }
 
-/** Runs `work` so many times, so many at a time. */
+/** Runs `work` `count` times, `atOnce` at a time. */
 async function times<T>(count: number, atOnce: number, work: (i: number) => Promise<T>): Promise<T[]> {
   const results: T[] = []
   let next = 0

@@ -28,7 +28,7 @@ const faults: Readonly<Record<string, Fault>> = {
   }
 }
 
-/** One fault after the other, now before this, now before that, each followed by a time without. */
+/** Injects one fault after the other at alternating proxies, each followed by a pause without faults. */
 export async function injectFaults(proxies: Readonly<Record<string, FaultProxy>>, stop: AbortSignal): Promise<number> {
   const pairs = Object.keys(faults).flatMap((fault) => Object.keys(proxies).map((place) => [fault, place] as const))
   let injected = 0

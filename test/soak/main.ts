@@ -20,11 +20,13 @@ import { ask, type Headers, type World } from './world.ts'
 const ADMIN = 'soak-admin-token-0123456789'
 const CLIENT = 'soak-client-token-0123456789'
 const SAMPLE_MS = 1_000
-/** This part of the time is not measured: caches, pools and the heap find their size. */
+/** Share of the time before the measurement, in which caches, pools and the heap reach their size. */
 const WARM_UP = 0.4
-/** MB a minute, over ten minutes or more; what a shorter run cannot tell from noise is more. */
+/**
+ * Returns the allowed growth in MB per minute for ten minutes or more; shorter runs allow more, since noise is larger.
+ */
 const allowedSlope = (minutes: number) => Math.max(1, (10 / minutes) ** 2)
-/** Descriptors that may be open after the load beyond those before it: connections kept for the next call. */
+/** Allowed difference in open descriptors after the load: connections kept alive for the next call. */
 const SPARE_DESCRIPTORS = 30
 
 const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })
@@ -80,7 +82,7 @@ const callers = (world: World): Promise<unknown>[] => [
   ...(world.isEnterprise ? [principals(world)] : [])
 ]
 
-/** Connections that clients keep alive live for 72 s without a request. */
+/** Longer than the 72 s for which idle client connections are kept alive. */
 const GONE_MS = 90_000
 
 async function watch({ pid, exited }: Gateway, minutes: number, stop: AbortSignal): Promise<Sample[]> {

@@ -6,7 +6,10 @@ const rpc = (id: number, method: string, params: object) => JSON.stringify({ jso
 const clientInfo = { name: 'soak', version: '1' }
 const opening = (protocolVersion: string) => rpc(0, 'initialize', { protocolVersion, capabilities: {}, clientInfo })
 
-/** A result with the caller's own text, an error that a fault explains, or something that was lost. */
+/**
+ * Counts a result with the caller's own text as a success, an error explained by a fault as refused, and everything
+ * else as lost.
+ */
 function judge({ tally }: World, kind: string, text: string, own: string): void {
   const data = /^data: (\{.*)$/m.exec(text)?.[1] ?? text
   const message = JSON.parse(data) as { result?: object; error?: object }
@@ -26,7 +29,7 @@ export const modern = (world: World, caller: number) =>
     judgeReply(world, 'modern call', await ask(world, 'POST', '/mcp', headers, body), own)
   })
 
-/** A stream, read until `stop`; what was heard so far. */
+/** Opens a stream, read until `stop`. Returns the text received so far. */
 async function listen(world: World, path: string, init: RequestInit, stop: AbortController) {
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(60_000)])
   const response = await fetch(world.url + path, { ...init, signal })
@@ -48,7 +51,7 @@ async function hears(what: () => string, pattern: RegExp): Promise<RegExpExecArr
   return null
 }
 
-/** A session with an open stream and some calls; every fifth client leaves without a word. */
+/** A session with an open stream and some calls; every fifth client disconnects without ending it. */
 export const legacy = (world: World, caller: number) =>
   repeat(world, 'legacy session', 200, async (round) => {
     const opened = await ask(world, 'POST', '/mcp', world.client, opening('2025-11-25'))
@@ -67,7 +70,7 @@ export const legacy = (world: World, caller: number) =>
     if (round % 5 !== 0) count(world, 'legacy end', await ask(world, 'DELETE', '/mcp', session), 200, 204)
   })
 
-/** The transport of 2024-11-05: answers come on the stream. */
+/** The transport of 2024-11-05: responses arrive on the stream. */
 export const sse = (world: World, caller: number) =>
   repeat(world, 'sse call', 200, async (round) => {
     const stop = new AbortController()
@@ -95,7 +98,7 @@ export const sse = (world: World, caller: number) =>
     }
   })
 
-/** A modern listener that hears that it is listened to, stays a while and goes. */
+/** A modern subscriber that waits for the acknowledgement, stays a while and disconnects. */
 export const subscriber = (world: World) =>
   repeat(world, 'subscription', 100, async (round) => {
     const stop = new AbortController()

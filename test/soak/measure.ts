@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { descendants } from '../e2e/process-tree.ts'
 
-/** What a process holds at a moment. */
+/** Resource use of a process at a moment. */
 export interface Sample {
   readonly minute: number
   readonly rssMb: number
@@ -23,7 +23,7 @@ export function sample(pid: number, minute: number): Sample {
   }
 }
 
-/** The lowest of each stretch of time: what garbage collection leaves. */
+/** Returns the lowest sample of each interval: memory left after garbage collection. */
 function floors(samples: readonly Sample[], stretchMinutes: number): Sample[] {
   const lowest = new Map<number, Sample>()
   for (const each of samples) {
@@ -36,7 +36,7 @@ function floors(samples: readonly Sample[], stretchMinutes: number): Sample[] {
 
 const mean = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0) / numbers.length
 
-/** Growth of resident memory in MB a minute, by least squares over what garbage collection leaves. */
+/** Returns the growth of resident memory in MB per minute, by least squares over the floors of each interval. */
 export function slope(samples: readonly Sample[], stretchMinutes = 0.25): number {
   const points = floors(samples, stretchMinutes)
   const x = mean(points.map(({ minute }) => minute))

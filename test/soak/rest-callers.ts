@@ -12,7 +12,7 @@ export const invoker = (world: World, caller: number) =>
     else count(world, 'invoke', reply, 200)
   })
 
-/** Calls that nobody waits for. */
+/** Callers that abort their calls. */
 export const leaver = (world: World) =>
   repeat(world, 'abort', 100, async () => {
     const signal = AbortSignal.timeout(randomInt(5, 300))
@@ -27,7 +27,10 @@ export const leaver = (world: World) =>
 
 const stdio = { transport: 'stdio', command: process.execPath, args: [join(root, 'test/fixtures/stdio/good.mjs')] }
 
-/** Servers that come, are used once and go; each fourth is a process. A fault can leave one behind for the next round. */
+/**
+ * Servers that are registered, called once and removed; every fourth is a process. A fault can leave one behind for the
+ * next round.
+ */
 export const registrar = (world: World) =>
   repeat(world, 'register', 500, async (round) => {
     const name = `r${round % 3}`
@@ -46,7 +49,7 @@ export const toggler = (world: World) =>
     count(world, 'list', await ask(world, 'GET', '/api/v0/tools', world.admin), 200)
   })
 
-/** Clients that are made, call once and are removed. */
+/** Clients that are created, call once and are removed. */
 export const principals = (world: World) =>
   repeat(world, 'client', 500, async (round) => {
     const name = `p${round % 3}`
@@ -56,7 +59,7 @@ export const principals = (world: World) =>
     const { access_token: token } = JSON.parse(made.text) as { access_token: string }
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const headers = { authorization: `Bearer ${token}` }
-    // a fault between the write and the reading of it lets nobody in before the database is back
+    // a fault between the write and the reload refuses the client until the database is back
     const end = performance.now() + 10_000
     let used = await ask(world, 'POST', '/mcp', headers, ping)
     while (used.status === 401 && performance.now() < end) {

@@ -1,9 +1,9 @@
-/** What became of the requests of each kind. */
+/** Results of the requests of each kind. */
 export interface Tally {
   answered(kind: string): void
-  /** Said no in a way that a fault explains. */
+  /** Counts a refusal that a fault explains. */
   refused(kind: string): void
-  /** No answer, an answer to something else, or one that nothing explains. */
+  /** Counts a missing, mismatched or unexplained response. */
   lost(kind: string, why: unknown): void
   readonly lostCount: number
   table(): Record<string, { answered: number; refused: number; lost: number }>

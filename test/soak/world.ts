@@ -3,10 +3,10 @@ import type { Tally } from './tally.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
-/** What the callers need. */
+/** Shared state of the callers. */
 export interface World {
   readonly url: string
-  /** Of an upstream without faults before it. */
+  /** URL of an upstream without a fault proxy. */
   readonly upstreamUrl: string
   readonly admin: Headers
   readonly client: Headers
@@ -21,7 +21,7 @@ export interface Reply {
   readonly text: string
 }
 
-/** Longer than anything that the gateway waits for here. */
+/** Longer than any wait of the gateway in this test. */
 const TIMEOUT_MS = 30_000
 
 const json: Headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
@@ -40,10 +40,10 @@ export async function ask(
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** While a way is bad. */
+/** Statuses allowed while a fault is active. */
 const explained = new Set([429, 502, 503, 504])
 
-/** Counts an answer. True: it is one of the statuses that were hoped for. */
+/** Counts a response. Returns true if its status is one of the expected ones. */
 export function count({ tally }: World, kind: string, { status, text }: Reply, ...hoped: number[]): boolean {
   if (hoped.includes(status)) {
     tally.answered(kind)
@@ -54,7 +54,7 @@ export function count({ tally }: World, kind: string, { status, text }: Reply, .
   return false
 }
 
-/** Does it again and again until the end; what it throws is a lost answer. */
+/** Repeats the work until the end; an exception counts as a lost response. */
 export async function repeat(world: World, kind: string, pauseMs: number, work: (round: number) => Promise<void>) {
   for (let round = 0; !world.stop.aborted; round++) {
     await work(round).catch((error: unknown) => world.tally.lost(kind, (error as Error).cause ?? error))

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { childrenOf, walk, type Node, type Source } from './source.ts'
 
-/** Something that a measure counts, with its place. */
+/** A finding of a measure, with its place. */
 export interface Finding {
   readonly path: string
   readonly line: number
@@ -10,7 +10,7 @@ export interface Finding {
 
 const pronoun = /^(?:What|Who|Whose|Whom|Whether|Where|It|They)\b/
 
-/** Comments that begin with a pronoun or a question word where a noun or a verb should stand. */
+/** Returns comments that begin with a pronoun or a question word instead of a noun or verb. */
 export const pronounComments = (sources: readonly Source[]): Finding[] =>
   sources.flatMap(({ path, comments }) =>
     comments.filter(({ text }) => pronoun.test(text)).map(({ text, line }) => ({ path, line, text }))
@@ -25,7 +25,7 @@ export const wordCount = (sources: readonly Source[]): number =>
     0
   )
 
-/** Comments with the word "what". */
+/** Returns comments with the word "what". */
 export const whatComments = (sources: readonly Source[]): Finding[] =>
   sources.flatMap(({ path, comments }) =>
     comments.flatMap(({ text, line }) => [...text.matchAll(/\bwhat\b/gi)].map(() => ({ path, line, text })))
@@ -49,7 +49,7 @@ const isBareParticiple = (name: string) =>
 
 const typeNodes = new Set(['TSInterfaceDeclaration', 'TSTypeAliasDeclaration', 'ClassDeclaration', 'TSEnumDeclaration'])
 
-/** Names of declared types, and those among them that are one participle. */
+/** Returns the names of declared types, and those among them that are one participle. */
 export function typeNames(sources: readonly Source[]): { readonly all: Finding[]; readonly participles: Finding[] } {
   const all: Finding[] = []
   for (const { path, program, lineOf } of sources) {
@@ -63,7 +63,7 @@ export function typeNames(sources: readonly Source[]): { readonly all: Finding[]
 
 const functionNodes = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
 
-/** An array of lengths in lines, ascending, and the functions that are longer than `longest`. */
+/** Returns the lengths in lines, ascending, and the functions longer than `longest`. */
 export function functionLengths(sources: readonly Source[], longest: number) {
   const lengths: number[] = []
   const long: Finding[] = []
@@ -93,7 +93,7 @@ const isTestCall = ({ type, callee }: Node) => {
   )
 }
 
-/** Functions given to `test` that are longer than `longest` lines. */
+/** Returns functions passed to `test` that are longer than `longest` lines. */
 export const longTests = (sources: readonly Source[], longest: number): Finding[] =>
   sources.flatMap(({ path, program, lineOf }) => {
     const found: Finding[] = []
@@ -107,7 +107,7 @@ export const longTests = (sources: readonly Source[], longest: number): Finding[
     return found
   })
 
-/** Folders with more than `most` source files directly in them. */
+/** Returns folders with more than `most` source files directly in them. */
 export function crowdedFolders(sources: readonly Source[], most: number): Finding[] {
   const counts = new Map<string, number>()
   for (const { path } of sources) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
@@ -116,7 +116,7 @@ export function crowdedFolders(sources: readonly Source[], most: number): Findin
     .map(([path, count]) => ({ path, line: 0, text: `${count} files` }))
 }
 
-/** Sets of nodes that reach each other (Tarjan), each with more than one member. */
+/** Returns sets of nodes that reach each other (Tarjan), each with more than one member. */
 export function circles(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const found: string[][] = []
   const indices = new Map<string, number>()
@@ -138,7 +138,7 @@ export function circles(edges: ReadonlyMap<string, ReadonlySet<string>>): string
   return found
 }
 
-/** Imports between files, or between what `roomOf` maps them to. */
+/** Returns the imports between files, or between the groups that `roomOf` maps them to. */
 export function importGraph(
   sources: readonly Source[],
   { valuesOnly, roomOf = (path) => path }: { readonly valuesOnly: boolean; readonly roomOf?: (path: string) => string }

@@ -33,14 +33,14 @@ export interface Source {
   readonly program: Node
   readonly comments: readonly Comment[]
   readonly imports: readonly Import[]
-  /** Line of an offset, from 1. */
+  /** Returns the line of an offset, from 1. */
   lineOf(offset: number): number
 }
 
 const isSource = (name: string) =>
   /\.(ts|tsx|mts|mjs)$/.test(name) && !/\.d\.ts$|node_modules|\.venv|generated/.test(name)
 
-/** Paths of the source files under `folders`, from the root of the repository. */
+/** Returns the paths of the source files under `folders`, from the root of the repository. */
 export const sourcePaths = (...folders: string[]): string[] =>
   folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -57,7 +57,7 @@ interface Positioned {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Partial<Node>).type === 'string'
 
-/** Children of a node, in no order. */
+/** Returns the children of a node, in no particular order. */
 export const childrenOf = (node: Node): Node[] =>
   Object.values(node).flatMap((value) => (Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []))
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../../src', import.meta.url))
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
 
-/** What each part of `src` may import of ours; its own part always. `errors.ts` and `domain/product.ts` are open to all. */
+/** Parts of `src` that each part may import, besides itself. `errors.ts` and `domain/product.ts` are open to all. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   schemas: [],
@@ -33,7 +33,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 }
 const openToAll = new Set(['errors.ts', 'domain/product.ts'])
 
-/** Packages that only these parts may use; what is not listed is open to all. */
+/** Packages restricted to these parts; unlisted packages are open to all. */
 const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
   [/^(fastify|fastify-plugin|@fastify\/(?!.*-compiler$).*)$/, ['plugins', 'routes', 'app.ts', 'server.ts']],
   [/^@fastify\/.*-compiler$/, ['compilers.ts', 'validation.ts']],
@@ -45,12 +45,12 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
 ]
 
 /**
- * What opens sockets to elsewhere, all of it under the egress policy (security-model.md#egress-policy). Types are open
- * to the gateway.
+ * Modules that open outgoing sockets, all under the egress policy (security-model.md#egress-policy). The gateway may
+ * import their types.
  */
 const waysOut: Readonly<Record<string, readonly string[]>> = {
   undici: ['gateway/egress.ts', 'gateway/upstream/http-pool.ts'],
-  // for the names of statuses, and to listen
+  // for status names, and to listen
   'node:http': ['plugins/errors.ts', 'plugins/openapi/document.ts', 'cli/callback.ts'],
   'node:https': [],
   'node:http2': [],
@@ -61,11 +61,11 @@ const waysOut: Readonly<Record<string, readonly string[]>> = {
 
 const partOf = (path: string) => path.split('/', 1)[0]!
 
-/** Specifiers of all imports that do something at run time or name a type. */
+/** Returns the specifiers of all imports that load code or name a type. */
 const importsOf = (text: string) =>
   [...text.matchAll(/^(?:import|export)\b[^'\n]*?(?:\n[^'\n]*?)*?\bfrom '([^']+)'/gm)].map((match) => match[1]!)
 
-/** Specifiers of the imports that bring a value. */
+/** Returns the specifiers of the imports that bring a value. */
 const valuesFrom = (text: string) =>
   [...text.matchAll(/^import\b(?! type\b)([^'\n]*?(?:\n[^'\n]*?)*?)\bfrom '([^']+)'/gm)].flatMap((match) =>
     /^\s*\{(?:\s*type [^,}]+,?)*\s*\}\s*$/.test(match[1]!) ? [] : [match[2]!]
@@ -95,7 +95,7 @@ for (const file of files) {
       const owned = waysOut[specifier]
       if (owned) assert.ok(owned.includes(file), `${specifier} leads past the egress policy`)
     }
-    // the command line is a program of its own
+    // the command line is a separate program
     if (part !== 'cli') assert.doesNotMatch(text, /(?<![.\w])(?:fetch|WebSocket|EventSource)\(/)
     if (file !== 'plugins/errors.ts') assert.doesNotMatch(text, /setErrorHandler/)
     if (!['config.ts', 'cli/main.ts'].includes(file)) assert.doesNotMatch(text, /process\.env\b/)

@@ -6,7 +6,7 @@ import type { Answer, InboundRequest } from '../../src/gateway/upstream/call.ts'
 
 const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
 
-/** What was answered, by id. */
+/** Returns an inbound-request register with its responses by id. */
 function open(max = 10) {
   const replies: string[] = []
   const asked = new InboundRequests(max, (id, { kind, body }) => void replies.push(`${id} ${kind} ${body.toString()}`))

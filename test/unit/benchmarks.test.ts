@@ -60,7 +60,7 @@ test('the table is in the order of the rows and says what was missed', () => {
   ])
 })
 
-/** The answers that are read from pieces of `size` bytes. */
+/** Returns the responses parsed from chunks of `size` bytes. */
 function read(texts: readonly string[], size: number): Answer[] {
   const answers: Answer[] = []
   const reader = answerReader('xx', (answer) => answers.push(answer))

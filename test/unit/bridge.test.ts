@@ -17,7 +17,9 @@ const way = (from: 'legacy' | 'modern', to: 'legacy' | 'modern', method = 'tools
 const adapt = (text: string, adaptation: Adaptation) => adaptResult(Payload.of(text), adaptation).toString()
 const isBad = (error: unknown) => error instanceof UpstreamFailure && error.reason === 'bad_response'
 
-/** What must survive every way: long numbers, white space, escapes, order, unknown members and block types. */
+/**
+ * Data that every conversion must preserve: long numbers, white space, escapes, order, unknown members and block types.
+ */
 const payload =
   '"content": [ {"type":"text","text":"ü€😀\\u00e9\\/"},{"type":"hologram","x":1.0} ],' +
   '"structuredContent":{"n":12345678901234567890.10, "n":2},"isError":false,"z":null'

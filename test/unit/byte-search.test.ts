@@ -44,7 +44,7 @@ test('SR-M10 a row of backslashes with a secret at each of them is screened in p
     return cpuMs(() => assert.ok(screen(message)!.includes('***'), 'the secret is masked'))
   }
   await cost(20_000)
-  // sixteen times the length took two hundred times as long
+  // with a quadratic search, sixteen times the length took two hundred times as long
   const [short, long] = [await cost(50_000), await cost(800_000)]
   assert.ok(long < 80 * Math.max(short, 5), `${short} ms, then ${long} ms for sixteen times the length`)
 })

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSlices, durationOf, type Tally } from '../../src/registry/call-tallies.ts'
 
-/** A round two hours, in seconds since 1970. */
+/** A multiple of two hours, in seconds since 1970. */
 const BEGIN = 7_200 * 250_000
 const MINUTE = 60
 const HOUR = 3_600
 
-/** A log of calls, each at its second, and what was read of it. */
+/** Returns a log of calls, each at its second, and the reads made of it. */
 function start() {
   const calls: number[] = []
   const reads: [from: number, seconds: number][] = []
@@ -19,7 +19,7 @@ function start() {
   })
   const count = async (...asked: Parameters<typeof slice>) =>
     (await slice(...asked)).reduce((sum, tally) => sum + tally.calls, 0)
-  /** How long the slices are that one look reads. */
+  /** Returns the lengths of the slices that one query reads. */
   const reading = async (...asked: Parameters<typeof slice>) => {
     reads.length = 0
     await slice(...asked)
@@ -41,10 +41,10 @@ test('what is long over is read once, and counts when its rows are gone', async 
 test('of what is not over whole quarters of an hour and minutes are remembered, the last minutes are read again', async () => {
   const { reading } = start()
   const now = BEGIN + HOUR + 20 * MINUTE
-  // four quarters, and one by minutes, since it has just ended; then the minutes of the present one
+  // four quarter-hours, and one by minutes, since it has just ended; then the minutes of the current one
   const minutes = Array.from({ length: 15 + 6 }, () => 60)
   assert.deepEqual(await reading(BEGIN, 7_200, now), [900, 900, 900, 900, ...minutes])
-  // those that ended less than ten minutes ago or just then, and the one that is not over
+  // slices that ended less than ten minutes ago or just now, and the current one
   assert.deepEqual(
     await reading(BEGIN, 7_200, now),
     Array.from({ length: 11 }, () => 60)

@@ -7,7 +7,7 @@ const sampling = 'sampling/createMessage'
 const form = { message: 'Who?', requestedSchema: {} }
 const url = { mode: 'url', message: 'Visit', url: 'https://example.com' }
 
-/** Declared capabilities, method, parameters, whether the client may be asked. */
+/** Declared capabilities, method, parameters, true if the client supports the request. */
 const table: readonly [unknown, string, object, boolean][] = [
   [{}, 'roots/list', {}, false],
   [{ roots: {} }, 'roots/list', {}, true],

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'docs/internals')
 
-/** The anchor of a heading, as renderers of Markdown make it. */
+/** Returns the anchor that Markdown renderers give a heading. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { listenForCallback } from '../../src/cli/callback.ts'
 
-/** Sends bytes as they are; the status of the answer, or '' where the connection was closed without one. */
+/** Sends raw bytes. Returns the status of the response, or '' if the connection was closed without one. */
 const sendRaw = (port: number, bytes: string) =>
   new Promise<string>((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.end(bytes))

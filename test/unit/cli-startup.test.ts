@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 
-/** What is loaded before a command runs: everything that is reached by imports that are neither lazy nor of types. */
+/**
+ * Returns the modules loaded before a command runs: all that are reached by imports that are neither lazy nor
+ * type-only.
+ */
 function loadedBy(url: URL, seen = new Map<string, readonly string[]>()): Map<string, readonly string[]> {
   if (seen.has(url.href)) return seen
   const text = readFileSync(url, 'utf8')

@@ -42,14 +42,14 @@ const byName = (a: string, b: string) => (a < b ? -1 : 1)
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-/** Each file with what it is put on top of: paths are relative to the first one's folder. */
+/** Each file with its base files: paths are relative to the folder of the first one. */
 const stacks: Readonly<Record<string, readonly string[]>> = {
   'docker-compose.yml': [],
   'deploy/compose.dev.yml': [],
   'deploy/compose.observability.yml': ['docker-compose.yml'],
   'deploy/compose.stdio.yml': ['docker-compose.yml']
 }
-/** A file with its services as they are on top of those of the same name below. */
+/** Returns a file with its services merged over those of the same name in the base file. */
 const onTopOf = (below: Compose, compose: Compose): Compose => ({
   ...compose,
   volumes: { ...below.volumes, ...compose.volumes },
@@ -72,7 +72,7 @@ const files = Object.entries(stacks).map(([file, below]) => ({
 }))
 const enterprise = files[0]!.compose
 
-/** The variables of a service as Compose fills them in where nothing is set outside. */
+/** Returns the variables of a service as Compose expands them in an empty environment. */
 const filledIn = ({ environment = {} }: Service): Record<string, string> =>
   Object.fromEntries(
     Object.entries(environment).map(([name, value]) => [name, value.replace(/\$\{\w+:-(.*?)\}/g, '$1')])

@@ -19,7 +19,7 @@ function as<Kind extends Field['kind']>(field: Field, kind: Kind): FieldOf<Kind>
   return field as FieldOf<Kind>
 }
 
-/** Fields of an object by their names. */
+/** Returns the fields of an object by name. */
 const members = (field: Field): Record<string, Field> =>
   Object.fromEntries(
     as(field, 'object')
@@ -442,7 +442,7 @@ test('a pasted value goes through the form and back without a change', () => {
   assert.equal(printJson(parseJson(text), 0), text)
 })
 
-/** Messages by place. */
+/** Returns the messages by place. */
 const problems = (schema: object, value: Json) => Object.fromEntries(byPlace(check(schema, value)))
 
 test('each problem stands at its field, in words for a person', () => {

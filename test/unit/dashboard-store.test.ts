@@ -10,7 +10,7 @@ interface Asked {
   readonly fail: (status: number) => void
 }
 
-/** A gateway that answers when the test says so. */
+/** Returns a gateway that responds when the test says so. */
 function slowGateway() {
   const asked: Asked[] = []
   const fetch = (<T>(_method: string, path: string, { etag }: { etag?: string }) =>

@@ -10,7 +10,7 @@ const pairs = new Map(
   ])
 )
 
-/** Relative luminance of WCAG 2.2. */
+/** Returns the relative luminance defined in WCAG 2.2. */
 function luminance(hex: string): number {
   const [red, green, blue] = [1, 3, 5].map((at) => {
     const value = Number.parseInt(hex.slice(at, at + 2), 16) / 255

@@ -26,7 +26,7 @@ test('progress keeps a call alive, but not beyond the limit for all of it', asyn
   const start = performance.now()
   deadlines.watch(call, 500, 900)
   await until('the call is stopped', () => {
-    // looked at right after the progress, however late this comes
+    // checked right after the progress, however late that is
     call.extendIdleDeadline(performance.now())
     t.mock.timers.tick(100)
     return call.stopped !== null

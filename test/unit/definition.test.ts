@@ -50,7 +50,7 @@ test('SR-C1 halves of surrogate pairs become U+FFFD, everything else stays byte 
   for (const [given, expected] of cases) assert.equal(withoutLoneSurrogates(given), expected)
 })
 
-/** Texts that version 0.1 may have stored. */
+/** Definitions that version 0.1 may have stored. */
 const poisons = [
   '{"KEY":"bad","description":"\\q"}',
   '{"KEY":"bad","description":"x-mcp-header \\q"}',

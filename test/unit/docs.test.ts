@@ -17,7 +17,7 @@ const pages = [
 
 const withoutCode = (text: string) => text.replaceAll(/^ *```.*?^ *```$/gms, '').replaceAll(/`[^`\n]*`/g, '')
 
-/** The anchors that GitHub gives a page's headings. */
+/** Returns the anchors that GitHub gives a page's headings. */
 function anchorsOf(path: string): Set<string> {
   const anchors = new Set<string>()
   for (const [, heading = ''] of read(path)

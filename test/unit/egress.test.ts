@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import { parseEgressEntry, reachableAddresses } from '../../src/domain/egress.ts'
 import { policyOf } from '../egress.ts'
 
-/** As a URL's host is seen by those who connect: parsed, without brackets. */
+/** Returns a URL's host as a connector sees it: parsed, without brackets. */
 const hostOf = (text: string) => new URL(`http://${text}/`).hostname.replace(/^\[|\]$/g, '')
 
 const metadata = [169, 254, 169, 254] as const
 
-/** Every way in which the WHATWG parser takes an IPv4 address. */
+/** Returns every IPv4 notation that the WHATWG parser accepts. */
 function notationsOf([a, b, c, d]: readonly [number, number, number, number]): string[] {
   const whole = ((a * 256 + b) * 256 + c) * 256 + d
   const octal = (value: number) => `0${value.toString(8)}`
@@ -29,7 +29,7 @@ function notationsOf([a, b, c, d]: readonly [number, number, number, number]): s
   ]
 }
 
-/** Every IPv6 form that ends at an IPv4 address, plain and written out. */
+/** Returns every IPv6 form that leads to an IPv4 address, short and expanded. */
 function formsOf([a, b, c, d]: readonly [number, number, number, number]): string[] {
   const pair = (high: number, low: number) => (high * 256 + low).toString(16)
   const hex = `${pair(a, b)}:${pair(c, d)}`
@@ -182,7 +182,7 @@ test('an address that is another one in disguise is read as that one alone', () 
 
 test('a form of an address is denied exactly where the address is', () => {
   const policy = policyOf({ deny: ['private', '203.0.113.0/24'], allow: ['10.1.0.0/16'] })
-  // a fixed sequence, so that a failure can be run again
+  // a fixed sequence, so that a failure can be repeated
   let seed = 1
   const byte = () => (seed = (seed * 48_271) % 2_147_483_647) % 256
   const firsts = [10, 100, 127, 169, 172, 192, 203, 224, 1, 93]
@@ -195,7 +195,7 @@ test('a form of an address is denied exactly where the address is', () => {
     for (const form of formsOf(parts).filter((one) => !one.startsWith('64:ff9b:1:'))) {
       assert.equal(policy.isDenied(form), expected, form)
     }
-    // where the address stands is not known there: no form of a denied one may pass, others may be refused
+    // the position of the address is not known there: no form of a denied one may pass, others may be refused
     for (const form of formsOf(parts)) if (expected) assert.equal(policy.isDenied(form), true, form)
   }
 })

@@ -27,9 +27,7 @@ interface Row {
   readonly mcpMethod?: string
 }
 
-/**
- * Every row of mcp-proxy.md#request-classification that has a body which is one message, and the cases between them.
- */
+/** Every row of mcp-proxy.md#request-classification with a single message as its body, and cases in between. */
 const rows: readonly Row[] = [
   { about: 'a result', body: { id: 1, result: {} } },
   { about: 'a result under a modern header', body: { id: 1, result: {} }, version: MODERN_VERSION },
@@ -97,7 +95,7 @@ const rows: readonly Row[] = [
   { about: 'a notification with a claim', body: { method: 'notifications/x', params: envelope() } }
 ]
 
-/** Where we answer otherwise on purpose. */
+/** Rows for which our result deliberately differs. */
 const different: Record<string, { readonly row: Row; readonly oracle: string; readonly ours: string }> = {
   'a modern route with a revision that we lack is refused here; the SDK does so one step later': {
     row: { about: '', body: call(envelope('2027-01-01')), version: '2027-01-01' },

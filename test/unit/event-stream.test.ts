@@ -18,7 +18,7 @@ function read(text: string | Buffer, { size = Infinity, maxEventBytes = 10_000 }
   return { events, lastEventId: stream.lastEventId, retryMs: stream.retryMs, fits }
 }
 
-/** The same, whole and cut at every place: chunk borders must not matter. */
+/** Parses the text whole and split at every position: chunk borders must not matter. */
 function readEveryWay(text: string): Read {
   const whole = read(text)
   for (let size = 1; size <= Buffer.byteLength(text); size++)
@@ -37,7 +37,7 @@ test('an event is the data between two blank lines', () => {
 test('lines end with LF, CR LF or CR, also in one stream', () => {
   for (const end of ['\n', '\r\n', '\r']) {
     const { events } = readEveryWay(`data: 1${end}${end}data: 2${end}${end}`)
-    // a lone CR at the very end may still be half of a CR LF, the event is complete all the same
+    // a lone CR at the very end may be half of a CR LF, but the event is complete
     assert.deepEqual(events, [
       ['', '1'],
       ['', '2']

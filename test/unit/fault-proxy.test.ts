@@ -6,7 +6,7 @@ import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 
 const text = 'x'.repeat(100_000)
 
-/** A proxy before a server that answers 100 kB. */
+/** Starts a proxy in front of a server that answers 100 kB. */
 async function start(t: TestContext) {
   const server = createServer((_request, response: ServerResponse) => response.end(text))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

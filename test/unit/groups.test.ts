@@ -10,7 +10,7 @@ const rules = (more: Partial<GroupRules> = {}): GroupRules => ({
   ...more
 })
 
-/** The same numbers in every run, so that a failure can be looked at. */
+/** Returns a generator of the same numbers in every run, so that a failure can be repeated. */
 function createRandom(seed: number) {
   let state = seed
   const next = (below: number) => {

@@ -6,7 +6,7 @@ import type { Connection } from '../../src/gateway/upstream/connection.ts'
 import { createSessionStream, createStreamStats, type SessionStreamStats } from '../../src/gateway/upstream/hearing.ts'
 import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
 
-/** A call that writes down what reaches it. */
+/** Returns a call that records the messages it receives. */
 function newCall(name: string) {
   const heard: string[] = []
   const answer: Answer = { kind: 'result', body: Payload.of(JSON.stringify({ of: name })) }
@@ -22,11 +22,11 @@ function newCall(name: string) {
 interface Options {
   readonly opened?: Promise<boolean>
   readonly known?: SessionStreamStats
-  /** Answers what belongs to no call. */
+  /** Answers requests that belong to no call. */
   readonly home?: NonNullable<Connection['onRequest']>
 }
 
-/** A session whose stream the test speaks on. */
+/** Opens a session whose stream is controlled by the test. */
 function open(
   isMixed: boolean,
   { opened = Promise.resolve(true), known = createStreamStats(), home: onRequest }: Options = {}
@@ -79,7 +79,7 @@ test('changed lists are for everybody, log messages for the call, progress is to
 })
 
 test('a stream that broke is opened again by the next call; one that is refused or slow holds nobody up', async (t) => {
-  // what waits is not to keep a process alive
+  // a pending wait must not keep the process alive
   const alive = setInterval(() => {}, 1_000)
   t.after(() => clearInterval(alive))
   const broken = open(false)

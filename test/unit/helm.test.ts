@@ -106,7 +106,7 @@ test('SR-M9 the chart starts no stdio server unless they have a user of their ow
   assert.match(helpers, /add: \[SETUID, SETGID, KILL, SETPCAP\]/)
 })
 
-/** Paths that are for the inside of a cluster. */
+/** Paths intended only for the inside of a cluster. */
 const inside = ['/metrics', '/init', '/docs', '/docs/', '/docs/static/swagger-ui.css', '/openapi.json', '/']
 
 test('SR-L1 the ingress publishes what callers need and nothing that is for the inside', () => {
@@ -247,7 +247,7 @@ test('CR-F12: pods have the affinity, annotations, variables and account of the 
   assert.equal(account?.metadata.name, 'mcp-towpath', 'no account is made')
 })
 
-/** Helm shows notes only where it reaches a cluster: rendered here as if they were one more manifest. */
+/** Renders the notes as another manifest, since Helm shows notes only with a cluster. */
 function notes(t: TestContext, ...settings: string[]): string {
   const copy = mkdtempSync(join(tmpdir(), 'towpath-chart-'))
   t.after(() => rmSync(copy, { recursive: true }))

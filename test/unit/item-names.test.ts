@@ -5,7 +5,7 @@ import type { ItemKind } from '../../src/registry/model.ts'
 
 const llm = /^[A-Za-z0-9_-]+$/
 
-/** Public parts and codes of problems of one server's items of a kind. */
+/** Returns the public names and problem codes of one server's items of a kind. */
 function namesOf(policy: ToolNames, server: string, kind: ItemKind, names: readonly string[]) {
   const given = createItemNames(
     policy,

@@ -18,7 +18,7 @@ const annotations = { audience: ['user'], priority: 0.5, lastModified: '2026-02-
 const schema = { type: 'object', properties: { a: { type: 'string' }, b: {} }, required: ['a'], more: [1] }
 const hints = { title: 't', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** Definitions with every member that MCP has. */
+/** Definitions with every member defined by MCP. */
 const full: Readonly<Record<ItemKind, object>> = {
   tool: {
     name: 'n',
@@ -50,7 +50,7 @@ const second = {
   template: specTypeSchemas.ResourceTemplate
 }
 
-/** Whether clients of both SDKs take an item. */
+/** Returns true if clients of both SDKs accept an item. */
 function isTaken(kind: ItemKind, text: string): boolean {
   const item: unknown = JSON.parse(text)
   const outcome = second[kind]['~standard'].validate(item) as { issues?: readonly unknown[] }
@@ -82,7 +82,7 @@ const others: readonly unknown[] = [
   { a: null }
 ]
 
-/** The value with another one in each place, one at a time. */
+/** Yields the value with one place replaced at a time. */
 function* mutants(value: unknown): Generator<unknown> {
   yield* others
   if (typeof value !== 'object' || value === null) return

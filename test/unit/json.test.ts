@@ -16,7 +16,7 @@ import { isJson, problemOf } from '../json-outcomes.ts'
 
 const limits = { depth: MAX_DEPTH, elements: 100_000 }
 
-/** The same numbers at each run (mulberry32). */
+/** Returns a generator of the same numbers at each run (mulberry32). */
 function createRandom(seed: number) {
   let state = seed
   const next = () => {
@@ -31,12 +31,12 @@ type Random = ReturnType<typeof createRandom>
 
 const scalars = ['0', '-0', '12.50', '1e9', '-3.25E-2', '12345678901234567890', 'true', 'false', 'null']
 const strings = ['""', '"a"', '"\\""', '"\\\\"', '"\\\\\\""', '"{[,:]}"', '"ü€😀"', '"\\u006e\\ud800"', '"a b\\n"']
-/** One with escapes at most: the V8 of Node 24 takes an escaped key for another that it read before. */
+/** At most one key with escapes: the V8 of Node 24 may confuse an escaped key with one parsed before. */
 const keys = ['""', '"a"', '"{[,:]}"', '"ü€😀"', '"\\u006e\\ud800"', '"a b"']
 const spaces = ['', '', '', ' ', '\n', '\t\r\n  ']
 const pick = <T>(random: Random, list: readonly T[]): T => list[random.below(list.length)]!
 
-/** Random JSON text with white space everywhere that it may stand, repeated keys included. */
+/** Writes random JSON text with white space in every allowed place, repeated keys included. */
 function write(random: Random, depth: number): string {
   const space = () => pick(random, spaces)
   const kind = random.below(depth === 0 ? 2 : 4)

@@ -4,7 +4,7 @@ import { createFairShareCache, ENTRY_BYTES } from '../../src/gateway/kept.ts'
 import { until } from '../until.ts'
 
 const HOUR = 3_600_000
-/** Bytes of an entry whose key has ten characters. */
+/** Bytes of an entry with a key of ten characters. */
 const ENTRY = ENTRY_BYTES + 20
 const key = (i: number) => `k${String(i).padStart(9, '0')}`
 const open = (entries: number, ofOwner = entries, maxAgeMs = HOUR) =>

@@ -41,7 +41,7 @@ test('what is put off is done behind all sockets that could be read', async (t) 
     let left = clients.length
     for (const client of clients) client.write('x', () => --left === 0 && resolve())
   })
-  // however the kernel cuts it: of what was read in one turn, nothing is done before the last is read
+  // however the kernel splits the data: nothing read in one event-loop turn is processed before the last read
   while (events.length < 6) await new Promise(setImmediate)
   const text = events.map((event) => event[0]).join('')
   assert.match(text, /^(r+d+)+$/)

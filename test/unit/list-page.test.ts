@@ -7,14 +7,14 @@ import { globalScope, scopeAt, scopeFor } from '../../src/gateway/scope.ts'
 import type { ItemKind, StoredServer } from '../../src/registry/model.ts'
 import { catalogOf, prompt, storedGroup, storedServer, tool } from './stored.ts'
 
-/** With a character of two bytes in each definition: pages are counted in tools and cut in bytes. */
+/** Tools with a two-byte character in each definition: pages are counted in tools and limited in bytes. */
 const tools = (count: number) =>
   Array.from({ length: count }, (_, i) =>
     tool(`t${i}`, { definition: JSON.stringify({ name: `t${i}`, description: 'ü', inputSchema: { type: 'object' } }) })
   )
 const namesOf = (bytes: Buffer) => (JSON.parse(`[${bytes.toString()}]`) as { name: string }[]).map(({ name }) => name)
 
-/** All pages, by their sizes, and the names on them. */
+/** Returns the sizes of all pages, and the names on them. */
 function walk(catalog: Catalog) {
   const sizes: number[] = []
   const names: string[] = []

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { watchOverload } from '../../src/plugins/load.ts'
 
-/** A process whose clock and heap the test moves; each step of half a second comes as late as it says. */
+/**
+ * Starts the overload detection with a clock and heap that the test controls; each half-second step is delayed as
+ * given.
+ */
 function start(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const machine = {
@@ -69,7 +72,7 @@ test('where the system does not say how much is resident, what is live counts', 
   assert.deepEqual(told, ['the memory is nearly full', undefined])
 })
 
-/** Resident and live bytes; 800 may be resident. */
+/** Resident and live bytes; the limit for resident ones is 800. */
 const memories = [
   { resident: 800, live: 800, isShort: false, what: 'as much resident as may be' },
   { resident: 801, live: 700, isShort: true, what: 'more, of which most is live' },

@@ -30,7 +30,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
   return { sessions, ended, create }
 }
 
-/** A stream that a client holds open. */
+/** Opens a stream and returns the server's side of it. */
 async function openStream(t: TestContext): Promise<HttpReply> {
   const heartbeat = createHeartbeat()
   let response: ServerResponse | undefined

@@ -141,7 +141,7 @@ test('an answer without a token that a header can carry is refused', async () =>
   }
 })
 
-/** A client whose one connection is not used. */
+/** Returns a client whose one connection is not used. */
 const idle = (send: Connection['send']): TransportClient => ({
   open: async () => ({ send, closed: false, close() {} }) as unknown as Connection,
   close() {}

@@ -27,7 +27,7 @@ interface Ask {
   readonly params?: object
 }
 
-/** The parts of an exchange that parking looks at. */
+/** Returns the parts of an exchange that parking reads. */
 function exchangeOf({ principal = 'ann', endpoint = '/mcp', method = 'tools/call', params = request }: Ask = {}) {
   const message = readMessage(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }), limits)
   return { caller: callerNamed(principal), endpoint, message } as RequestContext

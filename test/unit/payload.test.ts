@@ -4,7 +4,7 @@ import { members } from '../../src/gateway/json.ts'
 import { LARGE_BYTES, Payload } from '../../src/gateway/payload.ts'
 
 const filler = 'é'.repeat(LARGE_BYTES)
-/** The same object as a string, as bytes, as a part of something larger, and too large for a string. */
+/** The same object as a string, as bytes, as a part of a larger text, and too large for a string. */
 const forms = (rest: string): readonly (readonly [string, Payload])[] => {
   const text = `{"a": 1.0 , "b":"ü\\"}" ,"a2":[{"x":null}]${rest}}`
   const around = Buffer.from(`{"result":${text},"id":1}`).toString('latin1')

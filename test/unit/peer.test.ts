@@ -9,7 +9,7 @@ import type { JsonRpcPeerOptions } from '../../src/gateway/upstream/peer.ts'
 
 const echo: OutgoingRequest = { method: 'tools/call', members: '"name":"echo","arguments":{}', meta: '' }
 
-/** A peer whose other side is the list of what it wrote. */
+/** Starts a peer whose output is collected in a list. */
 const startPeer = (options: Partial<JsonRpcPeerOptions> = {}) => {
   const written: string[] = []
   const notified: string[] = []

@@ -14,7 +14,7 @@ import { needs } from '../needs.ts'
 
 const skip = needs('/proc', entryOf(process.pid) !== undefined)
 
-/** `pid parent session start`, above all pids that the system gives out. */
+/** `pid parent session start`, above all pids that the system assigns. */
 const BASE = 10_000_000
 const table = (...lines: readonly (readonly [pid: number, parent: number, session: number, start: number])[]) =>
   new Map(
@@ -32,7 +32,7 @@ test('CR-A6: a tree is the session of the child and all that descends from it, w
     [11, 10, 10, 101],
     [12, 11, 12, 102],
     [13, 12, 13, 103],
-    // lost its parent, stayed in the session
+    // orphaned, still in the session
     [14, 1, 10, 104],
     [20, 1, 20, 100],
     [21, 20, 20, 105]
@@ -48,10 +48,10 @@ test('CR-A6: what was found before stays in the tree when its parents are gone',
 
 test('CR-A6: a pid that another process has by now is none of the tree', () => {
   const before = treeOf(table([10, 1, 10, 100], [11, 10, 11, 101]), child, [])
-  // 10 and 11 are others' by now, with children of their own
+  // 10 and 11 now belong to others, with children of their own
   const now = table([10, 1, 9, 500], [11, 1, 11, 501], [12, 10, 12, 502], [13, 11, 13, 503])
   assert.deepEqual(pidsOf(treeOf(now, child, before)), [])
-  // older than the one whose pid its parent has
+  // older than the process that now has its parent's pid
   assert.deepEqual(pidsOf(treeOf(table([10, 1, 10, 100], [16, 10, 16, 50]), child, [])), [10])
 })
 
@@ -72,7 +72,7 @@ test('CR-A6: orphans are known by the mark of their server, whole, and nothing e
   for (const one of [ours, ...others]) t.after(() => one.kill('SIGKILL'))
   const ended = { pid: BASE, start: 0, mark, uid: undefined }
   const find = (more: object = {}) => treeOf(readTableNow(), { ...ended, ...more }, []).map(({ pid }) => pid)
-  // until it runs, it has the environment of the test
+  // until its exec, a child has the environment of the test
   await until('the mark', () => find().includes(ours.pid!))
   assert.deepEqual(find(), [ours.pid])
   assert.deepEqual(find({ uid: 65_533 }), [], "another user's process is none of it")

@@ -12,7 +12,7 @@ interface Locked {
   readonly integrity?: string
 }
 
-/** Node's own look-up: the package's own `node_modules` first, then those of the folders above. */
+/** Resolves a package like Node: the package's own `node_modules` first, then those of the folders above. */
 function isLocked(packages: Record<string, Locked>, path: string, dependency: string): boolean {
   const own = `${path}/node_modules/${dependency}`.replace(/^\//, '')
   if (own in packages) return true
@@ -21,7 +21,7 @@ function isLocked(packages: Record<string, Locked>, path: string, dependency: st
   return path !== '' && isLocked(packages, '', dependency)
 }
 
-// npm 10 installs a lock file without some platforms' binaries without a word; npm 11 and 12 refuse it.
+// npm 10 silently installs a lock file that lacks some platforms' binaries; npm 11 and 12 refuse it
 test('the lock file holds the binaries of every platform', () => {
   const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> }
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>

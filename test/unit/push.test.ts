@@ -13,12 +13,12 @@ const limits = { depth: 64, elements: Infinity }
 
 interface Stream {
   readonly reply: HttpReply
-  /** What the client has read, message by message. */
+  /** Messages that the client has read. */
   readonly heard: Record<string, unknown>[]
   leave(): void
 }
 
-/** Makes streams to clients, over sockets. */
+/** Returns a function that opens streams to clients over sockets. */
 async function openStreams(t: TestContext): Promise<() => Promise<Stream>> {
   const heartbeat = createHeartbeat()
   const replies: HttpReply[] = []

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createReadScheduler, type ServerReads } from '../../src/gateway/upstream/reading-turns.ts'
 
-/** Sources whose reads take as long as they are told to, and how often each has been resumed. */
+/** Returns sources whose reads take a given time, with the number of times each was resumed. */
 function setUp() {
   let time = 0
   const turns = createReadScheduler(() => time)

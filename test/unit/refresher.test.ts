@@ -75,7 +75,7 @@ test('SR-H3 a server that tells of changes at each reading is read ever later, a
     refresher.requestRefresh('id-a')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  // 100, 200, 400, 800 ms, …; else one each 100 ms
+  // at 100, 200, 400, 800 ms …; without backoff one each 100 ms
   assert.ok(read.length >= 1 && read.length <= 6, `${read.length} reads in 2.5 s`)
   refresher.requestRefresh('id-b')
   await until('another server is read', () => read.includes('b'))
@@ -147,7 +147,7 @@ test('once closed nothing is read, stored or warned of any more', async (t) => {
   assert.deepEqual([reads, stored, warned], [before, [], []])
 })
 
-/** Timers that the test moves, and the promises behind them. */
+/** Replaces the timers with ones that the test advances, together with pending promises. */
 function withClock(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   return async (ms: number) => {
@@ -201,7 +201,7 @@ test('lists are read again when they are outdated by their own words, but not mo
   const { refresher } = open(
     t,
     {
-      // a is good for longer now, b says nothing any more
+      // a returns a longer expiry, b none
       async read(stored) {
         read.push(stored.name)
         return { verdict: stored.name === 'a' ? { ...legacyVerdict, listTtlMs: 40_000 } : legacyVerdict, items: [] }
@@ -240,7 +240,7 @@ test('what another replica has begun to read since is left to it, and told of al
   assert.ok(asked.length === 1 && asked[0]! >= 0 && asked[0]! < 5_000, String(asked))
 })
 
-/** A claim as the database keeps it: for all replicas, by its own clock. */
+/** Returns claims as the database keeps them: for all replicas, by its own clock. */
 function createClaims() {
   const begun = new Map<string, number>()
   return async ({ id }: { readonly id: string }, withinMs: number) => {

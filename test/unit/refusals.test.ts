@@ -6,7 +6,7 @@ import type { Refusal } from '../../src/registry/model.ts'
 import { createRefusalLog } from '../../src/registry/refusals.ts'
 import { until } from '../until.ts'
 
-/** The queue with a database that can be taken away. */
+/** Returns the queue with a database that can become unavailable. */
 function start(t: TestContext) {
   const batches: AuditRow[][] = []
   const errors: unknown[] = []
@@ -27,7 +27,7 @@ function start(t: TestContext) {
 }
 
 let sent = 0
-/** Each of another address, so that no rate is met. */
+/** Returns a refusal from a new address each time, so that no rate limit applies. */
 const refusal = (more: Partial<Refusal> = {}): Refusal => ({
   actor: { kind: 'anonymous', name: 'anonymous' },
   action: 'request.refused',

@@ -10,7 +10,7 @@ import { createSessions, type Session } from '../../src/gateway/downstream/sessi
 import { createQuota } from '../../src/gateway/shares.ts'
 import { until } from '../until.ts'
 
-/** Opens connections of one session, and tells what was read on each. */
+/** Opens connections of one session, and collects the data read on each. */
 async function start(t: TestContext) {
   const heartbeat = createHeartbeat()
   const replays = createEventStore()

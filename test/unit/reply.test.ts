@@ -11,7 +11,7 @@ import { HttpReply, type HttpReplyOptions } from '../../src/gateway/downstream/r
 import { ChannelWriter, type ResponseWriter } from '../../src/gateway/downstream/responder.ts'
 import { until } from '../until.ts'
 
-/** A listener whose answers are made by the test. */
+/** Starts a listener whose responses are written by the test. */
 async function open(t: TestContext, answer: (reply: HttpReply) => void, options: Partial<HttpReplyOptions> = {}) {
   const heartbeat = createHeartbeat()
   const server = createServer((incoming, response) => {
@@ -109,14 +109,14 @@ test('what comes before the result makes the answer a stream, one line of data f
 })
 
 test('answers that are asked for in one go come whole and in order, streams too, on every version of Node', async (t) => {
-  // a response that is corked when it is ended tells newer versions of Node that it is over before what it holds
+  // a response that is ended while corked looks finished to newer versions of Node before its data is sent
   const cork = t.mock.method(OutgoingMessage.prototype, 'cork')
   let count = 0
   const { port } = await open(t, (reply) => {
     const id = String(++count)
     if (id !== '2') reply.sendMessage('{"said":1}')
     if (id !== '2') reply.sendMessage('{"said":2}')
-    // the one that was asked first is ready last
+    // the first request is answered last
     setTimeout(() => reply.sendAnswer(id, result('{}')), id === '1' ? 20 : 0)
   })
   const socket = connect(port, '127.0.0.1')

@@ -28,13 +28,13 @@ const done = modern('{"resultType":"complete","content":[]}')
 const result = (text: string): Answer => ({ kind: 'result', body: Payload.of(text) })
 
 interface Run {
-  /** What the upstream says, call by call; the last again and again. */
+  /** Responses of the upstream, call by call; the last one repeats. */
   readonly says: readonly UpstreamAnswer[]
   readonly capabilities?: string
   readonly answer?: (method: string, params: string) => Promise<Answer> | Answer
 }
 
-/** A client that answers questions, and an upstream that asks them. */
+/** Runs a client that answers requests for input, and an upstream that sends them. */
 function run({ says, capabilities = everything, answer = () => result('{"action":"accept"}') }: Run) {
   const asked: string[] = []
   const sent: OutgoingRequest[] = []

@@ -7,7 +7,7 @@ import { until } from '../until.ts'
 const BATCH = 3
 const PLACES = 10_000
 
-/** Rows are numbers; the database can be taken away, and be slow. */
+/** Returns a queue of numbers with a database that can become unavailable or slow. */
 function start(t: TestContext) {
   const batches: number[][] = []
   const errors: unknown[] = []

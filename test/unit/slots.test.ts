@@ -187,7 +187,7 @@ test('SR-M6 who has no place gets one that is idle, however few each of the othe
     for (const holder of ['a', 'b', 'c']) idle.push({ holder, release: await slots.acquire(soon(), holder) })
     const release = await slots.acquire(soon(), 'd')
     assert.deepEqual([idle.length, slots.used], [2, 3])
-    // with one place it has its part
+    // a single slot is already its share
     const second = await failureOf(slots.acquire(performance.now() + 20, 'd'))
     assert.deepEqual([second.reason, idle.length], ['overloaded', 2])
     release()

@@ -4,7 +4,7 @@ import { slope, type Sample } from '../soak/measure.ts'
 import { createLatency } from '../soak/hostile/latency.ts'
 import { createTally } from '../soak/tally.ts'
 
-/** Ten minutes of a sawtooth, as garbage collection makes one, that grows. */
+/** Returns ten minutes of growing memory samples with the sawtooth of garbage collection. */
 const sawtooth = (perMinute: number): Sample[] =>
   Array.from({ length: 600 }, (_, second) => ({
     minute: second / 60,

@@ -34,7 +34,7 @@ test('SR-H3 a line that comes byte by byte takes about its own length, and is re
   assert.equal(reader.bufferedBytes, 4, 'the next one')
 })
 
-/** The last two letters of so many, and the mark behind them. */
+/** Returns the last two of so many letters, and the truncation mark. */
 function endOf(count: number): string {
   const letter = (i: number) => String.fromCharCode(97 + (i % 26))
   return `${letter(count - 2)}${letter(count - 1)}!`

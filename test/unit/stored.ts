@@ -30,7 +30,7 @@ const minimal: Record<ItemKind, (name: string) => object> = {
   template: (uriTemplate) => ({ uriTemplate, name: 'n' })
 }
 
-/** An item as the registry hands it out; `definition` takes the place of a minimal one. */
+/** Returns an item as the registry loads it; `definition` replaces a minimal one. */
 export function storedItem(kind: ItemKind, name: string, more: Partial<StoredItem> = {}): StoredItem {
   const definition = JSON.stringify(minimal[kind](name))
   const changedAt = '2026-01-01T00:00:00.000Z'
@@ -80,7 +80,7 @@ export const storedGroup = (name: string, more: Partial<StoredGroup> = {}): Stor
 
 export const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Its access token is its name. */
+/** Returns a user whose access token is its name. */
 export const storedUser = (name: string, kind: 'admin' | 'user' = 'user'): StoredUser => ({
   id: `id-${name}`,
   kind,
@@ -89,7 +89,7 @@ export const storedUser = (name: string, kind: 'admin' | 'user' = 'user'): Store
   revision: '1'
 })
 
-/** Its access token is its name. */
+/** Returns a client whose access token is its name. */
 export const storedClient = (name: string, allowed_servers: readonly string[] = []): StoredClient => ({
   id: `id-${name}`,
   kind: 'client',
@@ -100,7 +100,7 @@ export const storedClient = (name: string, allowed_servers: readonly string[] = 
   revision: '1'
 })
 
-/** A caller as an enterprise gateway makes them. */
+/** Returns a caller as an enterprise gateway creates them. */
 export const callerNamed = (name: string, kind: Caller['kind'] = 'client'): Caller => ({
   kind,
   name,
@@ -108,7 +108,7 @@ export const callerNamed = (name: string, kind: Caller['kind'] = 'client'): Call
   allowed: allServers
 })
 
-/** A registry's state in which nothing is but what is given. */
+/** Returns a registry state that is empty except for the given members. */
 export const stateOf = (version: string, more: Partial<RegistryState> = {}): RegistryState => ({
   version,
   initialized: true,
@@ -118,7 +118,7 @@ export const stateOf = (version: string, more: Partial<RegistryState> = {}): Reg
   ...more
 })
 
-/** A catalog of the servers and groups, put in order of name as the registry does. */
+/** Returns a catalog of the servers and groups, sorted by name as the registry does. */
 export const catalogOf = (
   servers: readonly StoredServer[],
   version = '7',

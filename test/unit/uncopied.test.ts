@@ -15,7 +15,7 @@ import { unlimitedMemory } from '../../src/gateway/upstream/pending.ts'
 import { unscheduledReads } from '../../src/gateway/upstream/reading-turns.ts'
 
 const SIZE = 1_000_000
-/** As large as undici gives them. */
+/** Chunk size of undici. */
 const CHUNK = 65_536
 const ID = '7'
 
@@ -31,11 +31,11 @@ const screens: Readonly<Record<string, MessageScreen | null>> = {
 
 const cut = (bytes: Buffer) =>
   Array.from({ length: Math.ceil(bytes.length / CHUNK) }, (_, i) =>
-    // a buffer of its own each, as they come from a socket
+    // a separate buffer each, as sockets deliver them
     Buffer.from(bytes.subarray(i * CHUNK, (i + 1) * CHUNK))
   )
 
-/** Bytes of these buffers that do not lie in the memory of the others. */
+/** Returns the number of bytes of `pieces` that do not share memory with `given`. */
 const copied = (pieces: readonly Uint8Array[], given: readonly Buffer[]): number => {
   const memory = new Set(given.map((each) => each.buffer))
   return pieces.reduce((sum, piece) => sum + (memory.has(piece.buffer as ArrayBuffer) ? 0 : piece.length), 0)
@@ -46,7 +46,7 @@ const message = (text: string) =>
 
 const outgoing = { method: 'tools/call', members: '', meta: '' }
 
-/** What an exchange makes of an HTTP answer in these chunks. */
+/** Returns the answer that an exchange produces from an HTTP response in these chunks. */
 function exchanged(chunks: readonly Buffer[], screen: MessageScreen | null): Promise<Answer> {
   const ignore = () => {}
   const host: ExchangeHost = {
@@ -85,7 +85,7 @@ for (const [kind, text] of Object.entries(texts)) {
       const { body } = await exchanged(chunks, screen)
       assert.equal(body.isLarge, true, 'the result is large')
       assert.equal(copied(body.buffers, chunks), 0, 'bytes that were copied')
-      // what the gateway says behind a result does not copy it either
+      // members that the gateway appends to a result do not copy it either
       const told = body.withChanges({}, '"_meta":{"a":1}')
       assert.ok(copied(told.buffers, chunks) < 100, `${copied(told.buffers, chunks)} bytes were copied`)
       assert.deepEqual(JSON.parse(told.toString()).content[0].text.length, text.length, 'the text is whole')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createUnsentResponses } from '../../src/gateway/downstream/unsent.ts'
 
-/** Names of the connections that were closed, in order. */
+/** Returns the names of the closed connections, in order. */
 function open(limit: number, total: number) {
   const unsent = createUnsentResponses(limit, total)
   const cut: string[] = []

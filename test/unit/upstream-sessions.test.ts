@@ -27,7 +27,7 @@ const need = (more: Partial<SessionRequest> = {}): SessionRequest => ({
   ...more
 })
 
-/** As the product's, always with a promise. */
+/** Creates upstream sessions like the product, always with a promise. */
 function createSessions(options: SessionsOptions) {
   const sessions = makeSessions(options)
   return { ...sessions, ready: sessions.acquire, acquire: async (wanted: SessionRequest) => sessions.acquire(wanted) }

@@ -27,7 +27,7 @@ import {
 const origin = { era: 'legacy', owner: 'one', principal: 'one' } as const
 const roots = '{"roots":{}}'
 
-/** An upstream whose sessions can be made slow, or refused, before they are opened. */
+/** Starts an upstream whose handshakes can be delayed or refused. */
 async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture: RecorderOptions = {}) {
   const recorder = await startRecorder(null, fixture)
   const counting = countingClient(recorder.url)
@@ -61,14 +61,14 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
     assert.match(textOf(answer), /alpha/)
   }
   const spare = (count = 1) => until(`${count} spare`, () => upstream.counts().spare === count)
-  /** Called until there is a spare for the next. */
+  /** Calls until a spare session is ready for the next call. */
   const warm = async (capabilities?: string) => {
     await call(capabilities)
     await call(capabilities)
     const { counts } = upstream
     await until('nothing but spares', () => counts().spare! > 0 && recorder.sessions.size === counts().spare)
   }
-  /** Called until a spare is being opened, which goes on when it is told to. */
+  /** Calls until a spare session is being opened; it completes when the test says so. */
   const beginSpare = async () => {
     let go = () => {}
     let begun = 0
@@ -83,7 +83,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
   return { upstream, recorder, control, taken, call, warm, spare, beginSpare, opened: counting.opened }
 }
 
-/** Sessions of the calls that the upstream got, in order. */
+/** Returns the session ids of the calls that the upstream received, in order. */
 const sessionsOf = (recorder: Recorder) =>
   recorder.requests.flatMap(({ message, headers }) =>
     message?.method === 'tools/call' ? [String(headers['mcp-session-id'])] : []
@@ -176,7 +176,7 @@ test('a spare session that the upstream forgot fails no call, and the call runs 
 test('spare sessions end when nobody has called for a while', async (t) => {
   const { recorder, upstream, call, opened } = await open(t, { warmPool: { ...noSpares, maxSize: 1, idleMs: 300 } })
   let calls = 0
-  // however slow the machine is: until two calls came soon enough after each other, and one session was for neither
+  // on a machine of any speed: repeats until two calls were close enough together, and one session served neither
   await until('a spare was opened', async () => {
     if (opened() > calls) return true
     calls++
@@ -202,7 +202,7 @@ test('a call takes the session that is being opened rather than to open another'
   const { recorder, call, beginSpare } = await open(t)
   const { go } = await beginSpare()
   const waiting = call()
-  // of another kind, it opens its own, and could not be faster than a call that does so too
+  // a call with other capabilities opens its own session, and takes as long as any call that does so
   await call('{"roots":{}}')
   assert.equal(recorder.calls('tools/call').length, 3, 'it waits')
   go()
@@ -219,7 +219,7 @@ test('a spare that cannot be opened is not tried again before a call could open 
   }
   await call()
   await until('an attempt', () => attempts === 1)
-  // three calls, which are sent twice each, as nothing was taken
+  // three calls, each sent twice, since the upstream processed none
   for (let count = 0; count < 3; count++) assert.equal((await failureOf(call())).reason, 'unreachable')
   await new Promise((resolve) => setTimeout(resolve, 150))
   assert.deepEqual([attempts, upstream.counts().spare], [7, 0])
@@ -244,7 +244,7 @@ test('an upstream that is retired, or given a rest, keeps no session ready', asy
   await warm()
   control.before = () => Promise.reject(new UpstreamFailure('timeout', 'no answer in time', { maybeProcessed: false }))
   for (let count = 0; count < 5; count++) {
-    // of a kind for which there is no spare
+    // with capabilities for which there is no spare session
     assert.equal((await failureOf(call(roots))).reason, 'timeout')
   }
   assert.equal(upstream.breaker, 'open')

@@ -14,7 +14,7 @@ export const dualVerdict: Verdict = { ...sessionVerdict, modern: '2026-07-28' }
 
 export const noSpares = { maxSize: 0, idleMs: 60_000, runInTurn: (work: () => Promise<void>) => work(), onChange() {} }
 
-/** What most upstreams of the tests have in common: a server with sessions, no spares, nobody who watches. */
+/** Common options of upstreams in tests: a server with sessions, no spares, no watchers. */
 export const ordinary = {
   verdict: sessionVerdict,
   processSlots: undefined,
@@ -28,7 +28,7 @@ export const ordinary = {
   onNotification() {}
 } as const
 
-/** The transport to a fixture, with the number of connections that it was asked for. */
+/** Returns the transport to a fixture, with a count of the connections it opened. */
 export function countingClient(url: string): TransportClient & { readonly opened: () => number } {
   const client = createHttpClient({
     url,
@@ -71,7 +71,7 @@ export async function failureOf(work: Promise<unknown>): Promise<UpstreamFailure
   return error
 }
 
-/** Fixtures are closed last, after what talks to them. */
+/** Closes everything after the test; fixtures are closed last, after their clients. */
 export function closing(t: TestContext, ...things: { close(): unknown }[]): void {
   t.after(async () => {
     for (const thing of things) await thing.close()

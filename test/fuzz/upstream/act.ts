@@ -7,12 +7,12 @@ import type { Action, Plan } from './plan.ts'
 import type { HostileServer } from './server.ts'
 import type { Victim } from './victim.ts'
 
-/** After that long the client leaves a call that may wait for it. */
+/** Time after which the client aborts a call that may wait for it. */
 const LEAVE_MS = 4_000
 const capabilities = { sampling: { tools: {} }, elicitation: { form: {}, url: {} }, roots: { listChanged: true } }
 const redirectUri = 'http://127.0.0.1:9/api/dashboard/oauth/callback'
 
-/** A legacy session with everything that a client can be asked, and what its stream has heard. */
+/** A legacy session that declares every capability, and the bytes its stream has received. */
 interface Session {
   readonly headers: Record<string, string>
   readonly problem: () => string | undefined
@@ -38,7 +38,7 @@ async function openSession(victim: Victim): Promise<Session | undefined> {
     headers,
     problem() {
       const heard = Buffer.concat(chunks)
-      // an event may be on its way
+      // the last event may be incomplete
       const bytes = heard.subarray(0, heard.lastIndexOf('\n\n') + 2)
       const type = response.headers.get('content-type') ?? ''
       return problemOfReply('the stream of a session', { status: response.status, type, bytes })
@@ -70,7 +70,7 @@ const configuration = (
   return { ...common, transport: 'streamable_http', url: `${origin}/${name}/guarded`, oauth_redirect_uri: redirectUri }
 }
 
-/** Registers it, through a sign-in where the server asks for one. */
+/** Registers the server, with a sign-in if the server requires one. */
 async function register(victim: Victim, body: object, judge: Judge): Promise<void> {
   const reply = await victim.ask('POST', '/api/v0/servers?force=true', body)
   judge('POST /servers', reply)
@@ -84,7 +84,7 @@ async function register(victim: Victim, body: object, judge: Judge): Promise<voi
   judge('OAuth session', await victim.ask('GET', path))
 }
 
-/** Remembers the first thing that is wrong. */
+/** Records the first problem. */
 interface Judge {
   (what: string, reply: Reply): void
   fail(problem: string): void
@@ -118,7 +118,7 @@ const asReply = (reply: Reply | Error): Reply => {
 
 const ways = ['rest', 'legacy', 'modern'] as const
 
-/** One request of an MCP method, or of the REST route that stands for it. */
+/** Sends one request of an MCP method, or of the equivalent REST route. */
 async function send(
   { victim, judge, session }: Stage,
   way: (typeof ways)[number],
@@ -132,7 +132,7 @@ async function send(
     const body = legacyBody(method, { ...params, _meta: { progressToken: 'mine' } })
     const given = ['POST', '/mcp', body, 'client', session?.headers] as const
     if (!params.name?.endsWith('__push')) return judge(what, await victim.ask(...given))
-    // a call whose client was asked something waits for the answer, which this client never gives
+    // a call whose client received a server request waits for the response, which this client never sends
     const reply = await victim.ask(...given, LEAVE_MS).catch((error: Error) => error)
     return reply instanceof Error && reply.name === 'TimeoutError' ? undefined : judge(what, asReply(reply))
   }
@@ -157,7 +157,7 @@ const call = (way: (typeof ways)[number]) => async (stage: Stage) => {
   }
 }
 
-/** In an array with calls of a good server: those have to succeed. */
+/** Sends a batch together with calls of a good server, which must succeed. */
 async function batch({ victim, judge, name }: Stage): Promise<void> {
   const request = (id: number, tool: string) => ({
     jsonrpc: '2.0',
@@ -207,7 +207,10 @@ const acts: Readonly<Record<Action, (stage: Stage) => Promise<unknown>>> = {
   replace: ({ victim, hostile, name, plan, judge }) => register(victim, configuration(name, plan, hostile), judge)
 }
 
-/** Does everything that a plan holds with a server of this name; what was wrong with an answer, undefined: nothing. */
+/**
+ * Performs all actions of a plan on a server of this name. Returns the problem with a response; undefined if there is
+ * none.
+ */
 export async function perform(
   victim: Victim,
   hostile: HostileServer,

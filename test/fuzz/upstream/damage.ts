@@ -2,7 +2,7 @@ import { bytesOf } from '../message.ts'
 import { fragments, mutateValue, putFragment } from '../mutate.ts'
 import type { Random } from '../random.ts'
 
-/** Bytes that a JSON string literal may not hold, or that readers of JSON disagree about. */
+/** Bytes that are invalid in a JSON string literal, or that parsers treat differently. */
 const insideStrings = [
   '\\q',
   '\\uZZZZ',
@@ -40,7 +40,7 @@ const insideStrings = [
 
 const nested = (depth: number, open: string, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`
 
-/** Values in JSON text, most of them none. */
+/** JSON texts of values, most of them invalid. */
 const hostileValues = [
   ...fragments,
   nested(65, '[', ']'),
@@ -64,7 +64,7 @@ const hostileValues = [
   'true'
 ]
 
-/** One string literal with something put into it. */
+/** Inserts bytes into one string literal. */
 function putIntoString(random: Random, text: string): string {
   const found = [...text.matchAll(/"(?:[^"\\]|\\.)*"/gs)]
   if (found.length === 0) return text
@@ -76,7 +76,7 @@ function putIntoString(random: Random, text: string): string {
 const flipped = (key: string) =>
   key.replace(/[a-z]/i, (letter) => (letter < 'a' ? letter.toLowerCase() : letter.toUpperCase()))
 
-/** A member given twice, or with a second one that careless readers take for it. */
+/** Repeats a member, or adds one that careless parsers confuse with it. */
 function doubleMember(random: Random, text: string): string {
   const found = [...text.matchAll(/"(\w+)":/g)]
   if (found.length === 0) return text
@@ -108,7 +108,7 @@ const ids = [
   '"\\q"'
 ]
 
-/** Another id, none, or two of them. */
+/** Changes, removes or duplicates the id. */
 function changeId(random: Random, text: string): string {
   const id = /"id":(?:"[^"]*"|[^,}]*),?/
   if (!id.test(text)) return text.replace('{', `{"id":${random.pick(ids)},`)
@@ -157,7 +157,7 @@ const ways: readonly ((random: Random, text: string) => string)[] = [
   (random, text) => random.pick(around)(text)
 ]
 
-/** A message, or another JSON document, with one to three things wrong in it; bytes as latin1. */
+/** Returns a message, or another JSON document, with one to three errors; bytes as latin1. */
 export function damageJson(random: Random, text: string): string {
   let damaged = text
   for (let i = random.chance(0.7) ? 1 : 2 + random.below(2); i > 0; i--) damaged = random.pick(ways)(random, damaged)
@@ -201,7 +201,7 @@ const typeLines = [
   '\xff'
 ]
 
-/** Header lines; `origin` is that of the upstream: nothing else may be named. */
+/** Header lines; `origin` is that of the upstream, the only host that may be named. */
 const headerLines = (origin: string) => [
   `Location: ${origin}/mcp`,
   `Location: ${origin}/elsewhere`,
@@ -231,7 +231,7 @@ const headerLines = (origin: string) => [
   '\0: x'
 ]
 
-/** An HTTP answer with its head or its framing changed, cut or with bytes of another answer behind it. */
+/** Returns an HTTP response with a changed head or framing, truncated, or followed by bytes of another response. */
 export function damageHttp(random: Random, text: string, origin: string): string {
   const headEnd = text.indexOf('\r\n\r\n')
   const [head, body] = [text.slice(0, headEnd), text.slice(headEnd + 4)]
@@ -287,7 +287,7 @@ const eventLines = [
   '\xef\xbb\xbf'
 ]
 
-/** A frame of an event stream with other fields, line ends or an early end. */
+/** Returns an event-stream frame with other fields, line ends or an early end. */
 export function damageFrame(random: Random, frame: string): string {
   switch (random.below(6)) {
     case 0:
@@ -305,7 +305,7 @@ export function damageFrame(random: Random, frame: string): string {
   }
 }
 
-/** A line of stdio with other line ends, together with something that is no message, or without an end. */
+/** Returns a line of stdio with other line ends, with extra output that is not a message, or without an end. */
 export function damageLine(random: Random, line: string): string {
   const noise = [
     '',

@@ -1,4 +1,7 @@
-/** The messages of a well-behaved MCP server, which the fuzzer then changes. `name`: tells its items from those of others. */
+/**
+ * Messages of a well-behaved MCP server, which the fuzzer then changes. `name` distinguishes its items from
+ * other servers'.
+ */
 
 const MODERN = '2026-07-28'
 const META = 'io.modelcontextprotocol/'
@@ -24,7 +27,7 @@ const tool = (name: string) => ({
   _meta
 })
 
-/** Tools that are listed; calling `push` and `notes` sends other messages first, `ask` wants input, `fail` is refused. */
+/** Listed tools; calling `push` and `notes` sends other messages first, `ask` needs input, `fail` is refused. */
 export const toolNames = ['plain', 'push', 'notes', 'ask', 'fail'] as const
 
 const prompt = (name: string) => ({
@@ -47,7 +50,7 @@ const resource = (uri: string) => ({
   _meta
 })
 
-/** Each list has two pages. */
+/** Returns a page; each list has two. */
 function listPage(member: string, items: readonly object[], cursor: unknown): object {
   const isFirst = cursor === undefined
   const page = isFirst ? items.slice(0, -1) : items.slice(-1)
@@ -89,7 +92,7 @@ export interface Asked {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** Of a request in the modern envelope. */
+/** Returns true for a request in the modern envelope. */
 export const isModern = ({ params }: Asked) =>
   (params?._meta as Record<string, unknown> | undefined)?.[`${META}protocolVersion`] !== undefined
 
@@ -148,7 +151,7 @@ function resultOf(name: string, request: Asked): object | undefined {
   }
 }
 
-/** The right answer to a request, as a JSON-RPC message. */
+/** Returns the correct response to a request, as a JSON-RPC message. */
 export function answerTo(name: string, request: Asked): object {
   const result = resultOf(name, request)
   const { id } = request
@@ -171,7 +174,7 @@ const push = (id: unknown, method: string, params: object): Side => ({
   message: { jsonrpc: '2.0', id, method, params }
 })
 
-/** Requests that a server sends to its client. */
+/** Returns the requests that a server sends to its client. */
 export const pushes = (): Side[] => [
   push('p1', 'sampling/createMessage', sampling),
   push(2, 'elicitation/create', { message: 'How old?', requestedSchema: form }),
@@ -186,7 +189,7 @@ export const pushes = (): Side[] => [
   push('p6', 'custom/method', { a: 1 })
 ]
 
-/** Notifications of a server, those that belong to a call with its progress token. */
+/** Returns a server's notifications, those of a call with its progress token. */
 export const notifications = (name: string, progressToken: unknown): Side[] => [
   notification('progress', { progressToken, progress: 1, total: 2, message: 'half' }),
   notification('message', { level: 'warning', logger: 'l', data: { a: ['said'] } }),
@@ -199,7 +202,7 @@ export const notifications = (name: string, progressToken: unknown): Side[] => [
   notification('custom', { a: 1 })
 ]
 
-/** Kinds of JSON documents that a case can change: answers by method, messages of its own, OAuth documents. */
+/** Kinds of JSON documents that a case can change: responses by method, the server's own messages, OAuth documents. */
 export const kinds = [
   'initialize',
   'server/discover',
@@ -210,7 +213,7 @@ export const kinds = [
   ...['progress', 'message', 'resources/updated', 'tools/list_changed', 'elicitation/complete', 'cancelled', 'custom']
 ] as const
 
-/** OAuth documents of the server whose paths begin with `origin`, by the end of the path that they lie at. */
+/** Returns the OAuth documents of the server whose paths begin with `origin`, by path suffix. */
 export const documents = (origin: string): Readonly<Record<string, object>> => ({
   '/.well-known/oauth-protected-resource': {
     resource: `${origin}/guarded`,

@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { judgeAnswer } from '../oracle.ts'
 
-/** An answer of the gateway, as bytes. */
+/** A response of the gateway, as bytes. */
 export interface Reply {
   readonly status: number
   readonly type: string
   readonly bytes: Buffer
 }
 
-/** JSON-RPC errors that say no more than that something is wrong in the gateway. */
+/** Returns true for an internal error of the gateway without further detail. */
 const isBug = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.some(isBug)
   const { error } = (value ?? {}) as { error?: unknown }
@@ -16,7 +16,7 @@ const isBug = (value: unknown): boolean => {
   return /^internal error$/i.test(String((error as { message?: unknown } | undefined)?.message))
 }
 
-/** The JSON values of an answer: the body, or the data of each event that is complete. Throws on anything else. */
+/** Returns the JSON values of a response: the body, or the data of each complete event. Throws on anything else. */
 export function valuesOf({ type, bytes }: Reply): unknown[] {
   if (!isUtf8(bytes)) throw new Error('not UTF-8')
   const text = bytes.toString()
@@ -33,7 +33,7 @@ export function valuesOf({ type, bytes }: Reply): unknown[] {
     })
 }
 
-/** What is wrong with an answer, whatever an upstream sent; undefined when nothing is. */
+/** Returns the problem with a response, whatever the upstream sent; undefined if there is none. */
 export function problemOfReply(what: string, reply: Reply): string | undefined {
   const { status, type, bytes } = reply
   const shown = () => `${what}: ${status} ${bytes.toString('latin1').slice(0, 1_500)}`

@@ -1,9 +1,9 @@
 import { createRandom, type Random } from '../random.ts'
 import { kinds } from './messages.ts'
 
-/** Something wrong in everything of one kind that a server sends. */
+/** Damage applied to all messages of one kind. */
 export interface Damage {
-  /** Kind of message, or what is framed: see `kinds` and `framedOnly`. */
+  /** Kind of message, or framing: see `kinds` and `framedOnly`. */
   readonly on: string
   readonly how: 'json' | 'framing'
   readonly seed: number
@@ -29,16 +29,16 @@ export const actions = [
 ] as const
 export type Action = (typeof actions)[number]
 
-/** How one server behaves, and what is done with it. */
+/** Behaviour of one server, and the actions on it. */
 export interface Plan {
   readonly transport: Transport
-  /** False: the legacy era alone. */
+  /** False: only the legacy era. */
   readonly isModern: boolean
   readonly hasSessions: boolean
   readonly answersEvents: boolean
   readonly refusesTokens: boolean
   readonly sessionMode: 'stateless' | 'stateful'
-  /** Whether it is registered before it turns bad. */
+  /** True if it is registered before it misbehaves. */
   readonly beginsWell: boolean
   readonly damages: readonly Damage[]
   readonly actions: readonly Action[]
@@ -51,7 +51,7 @@ const oauthKinds = [
   '/token',
   '/refusal'
 ]
-/** What has a frame and no JSON of its own to change. */
+/** Messages with a frame but without JSON of their own to change. */
 const framedOnly: Readonly<Record<Transport, readonly string[]>> = {
   stdio: [],
   streamable_http: ['tools/call stream', 'tools/list stream', 'GET'],
@@ -66,7 +66,7 @@ function makeDamage(random: Random, transport: Transport): Damage {
   return { on, how, seed: random.below(2 ** 31) }
 }
 
-/** What `of` is asked for shows its damage. */
+/** Actions whose result shows the damage, by kind. */
 const shows: readonly (readonly [pattern: RegExp, actions: readonly Action[]])[] = [
   [
     /^tools\/call|sampling|elicitation|roots|custom|progress|message|updated|changed|cancelled/,
@@ -86,7 +86,7 @@ function makeActions(random: Random, damages: readonly Damage[]): Action[] {
   return [...new Set([...telling.filter(() => random.chance(0.7)), ...others])]
 }
 
-/** The plan with this number, the same at each run with the same seed. */
+/** Returns the plan with this number, the same for the same seed. */
 export function makePlan(seed: number, number: number): Plan {
   const random = createRandom(Math.imul(seed, 0x9e3779b1) + number)
   const transport = random.pick([...transports, 'stdio', 'streamable_http', 'streamable_http', 'sse'] as const)
@@ -106,7 +106,7 @@ export function makePlan(seed: number, number: number): Plan {
   }
 }
 
-/** Plans with less in them, the simplest first: candidates for the smallest that fails. */
+/** Returns reduced plans, the simplest first: candidates for the smallest failing one. */
 export function simpler(plan: Plan): Plan[] {
   const without = <T>(list: readonly T[]) => list.map((_, at) => list.filter((__, i) => i !== at))
   return [

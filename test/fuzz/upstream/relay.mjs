@@ -1,4 +1,5 @@
-// Carries bytes between stdin, stdout and a socket on loopback: `node relay.mjs <port> <name>`. The first line says who.
+// Forwards bytes between stdin, stdout and a socket on loopback: `node relay.mjs <port> <name>`. Its first line names
+// the server.
 import { connect } from 'node:net'
 
 const socket = connect(Number(process.argv[2]), '127.0.0.1')

@@ -9,16 +9,16 @@ import { damageFrame, damageHttp, damageJson, damageLine } from './damage.ts'
 import { answerTo, documents, isModern, notifications, pushes, type Asked, type Side } from './messages.ts'
 import type { Damage, Plan } from './plan.ts'
 
-/** Servers that speak as their plan says, over every transport, of one fuzzer. */
+/** Servers of one fuzzer that follow their plans, over every transport. */
 export interface HostileServer {
   readonly origin: string
-  /** Where relays connect. */
+  /** Port for relays. */
   readonly relayPort: number
-  /** From now on `name` behaves so; undefined: well. */
+  /** Sets the behaviour of `name`; undefined: well-behaved. */
   set(name: string, plan: Plan | undefined): void
-  /** Sends messages of the server's own to whoever listens. */
+  /** Sends the server's own messages to every listener. */
   announce(name: string): void
-  /** Bytes that were sent changed, newest last; a case's own since `set`. */
+  /** Returns the changed bytes that were sent, newest last; those of the current case begin at `set`. */
   sent(name: string): readonly string[]
   close(): Promise<void>
 }
@@ -26,7 +26,7 @@ export interface HostileServer {
 interface State {
   plan: Plan | undefined
   readonly sent: string[]
-  /** Streams for what belongs to no call, each with how it frames a message. */
+  /** Listening streams, each with its framing function. */
   readonly streams: Map<Socket, (side: Side) => void>
   /** HTTP+SSE sessions. */
   readonly sessions: Map<string, Socket>
@@ -66,7 +66,7 @@ export async function startHostile(t: TestContext): Promise<HostileServer> {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket)).on('error', () => {})
   }
-  /** `text` as the plan of `name` changes it. */
+  /** Applies the plan of `name` to `text`. */
   const apply = (
     name: string,
     on: string,
@@ -94,7 +94,7 @@ export async function startHostile(t: TestContext): Promise<HostileServer> {
     change: (random: ReturnType<typeof createRandom>, text: string) => string
   ) => apply(name, kind, text, 'framing', (seed, given) => change(createRandom(seed), given))
 
-  /** Everything that follows a request: messages of the server's own, then the answer. */
+  /** Returns the messages that follow a request: the server's own, then the response. */
   const reaction = (name: string, request: Asked): Side[] => {
     const { method = '', params = {} } = request
     const token = (params._meta as Record<string, unknown> | undefined)?.progressToken
@@ -191,7 +191,7 @@ export async function startHostile(t: TestContext): Promise<HostileServer> {
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
-    // metadata of `/<name>` lies at `/.well-known/<kind>/<name>` (RFC 8414, RFC 9728)
+    // the metadata of `/<name>` is at `/.well-known/<kind>/<name>` (RFC 8414, RFC 9728)
     const [, known = '', own = ''] = /^(\/\.well-known\/[\w-]+)\/([\w-]+)/.exec(pathname) ?? []
     const [, first = '', ...rest] = pathname.split('/')
     const name = own || first

@@ -11,11 +11,11 @@ import { startMachine } from '../machine.ts'
 import type { Mode } from '../target.ts'
 import { problemOfReply, valuesOf, type Reply } from './oracle.ts'
 
-/** A gateway with good servers, beside which bad ones are registered. */
+/** A gateway with good servers, next to which bad ones are registered. */
 export interface Victim {
   readonly mode: Mode
   readonly gateway: () => Gateway
-  /** Any request; `who` decides on the token. Rejects when there is no answer. */
+  /** Sends any request; `who` selects the token. Rejects without a response. */
   ask(
     method: string,
     path: string,
@@ -24,9 +24,9 @@ export interface Victim {
     headers?: Record<string, string>,
     patienceMs?: number
   ): Promise<Reply & { readonly headers: Headers }>
-  /** What is wrong with what has nothing to do with a bad server; undefined: nothing. */
+  /** Returns a problem with parts unrelated to a bad server; undefined if there is none. */
   check(): Promise<string | undefined>
-  /** Ends the gateway and starts it on the same store; what is wrong then. */
+  /** Stops the gateway and starts it on the same store. Returns the problem, if any. */
   restart(signal: NodeJS.Signals): Promise<string | undefined>
   readonly headers: (who: 'admin' | 'client') => Record<string, string>
 }
@@ -34,12 +34,14 @@ export interface Victim {
 const ADMIN = 'fuzz-admin-token-0123456789'
 const CLIENT = 'fuzz-client-token-0123456789'
 const GOOD = ['good', 'goodpipe', 'goodsse'] as const
-/** Tried again, for the machine may be busy: a gateway that is stuck is slow each time. */
+/**
+ * Time limit of a response. Slow ones are retried, since the machine may be busy; a hanging gateway is slow every time.
+ */
 const SLOW_MS = 1_000
 const EFFECT_MS = 2_000
-/** A busy machine delays each of several processes, one after the other. */
+/** Factor on the machine's delay: a busy machine delays each of several processes in turn. */
 const SLACK = 10
-/** Slower answers of an idle process mean that time limits of calls say nothing about the gateway. */
+/** Above this delay of an idle process, timed-out calls say nothing about the gateway. */
 const BUSY_MS = 100
 const PATIENCE_MS = 30_000
 
@@ -51,7 +53,7 @@ const settings = {
 }
 const both = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** Lists over REST and both eras of MCP: the member that holds the items, and how they are asked for. */
+/** Lists over REST and both eras of MCP: the member with the items, and the request. */
 const lists = [
   ...['tools', 'prompts', 'resources', 'resource_templates'].map((name) => ({
     way: 'rest' as const,
@@ -65,7 +67,7 @@ const lists = [
     { way, name: 'resources/templates/list', member: 'resourceTemplates' }
   ])
 ]
-/** Also read in each round: their answers hold text of upstreams. */
+/** Views also read in each round, since they contain text of upstreams. */
 const views = {
   development: ['overview', 'servers', 'tools', 'prompts', 'resources', 'diagnostics'].map(
     (name) => `/api/dashboard/${name}`
@@ -108,7 +110,7 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
       headers: response.headers
     }
   }
-  /** Must be 2xx and valid; a gateway with too much to do, or on a busy machine, is asked again. */
+  /** Expects a valid 2xx response; repeats the request if the gateway is overloaded or the machine busy. */
   const expectGood = async (what: string, ask: () => ReturnType<typeof once>): Promise<unknown> => {
     for (let tries = 1; ; tries++) {
       const reply = await ask()
@@ -179,7 +181,7 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
       }
     }
   }
-  /** Whether what an administrator writes is in force soon after. */
+  /** Asserts that an administrator's change soon takes effect. */
   const inForce = async (what: string, isSo: () => Promise<boolean>) => {
     const begun = performance.now()
     while (!(await isSo())) {
@@ -231,7 +233,7 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
   const hasEnded = () => gateway.child.exitCode !== null || gateway.child.signalCode !== null
   const check = async () => {
     const problem = await Promise.race([all(), gateway.exited.then(() => 'it has ended')])
-    // whoever is ending is about to say so
+    // an exiting process is about to report it
     if (problem !== undefined && !hasEnded()) await delay(200)
     return hasEnded() ? ended() : problem
   }

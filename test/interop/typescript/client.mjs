@@ -1,4 +1,4 @@
-/** The clients of both versions of the TypeScript SDK; one line of JSON for each feature. */
+/** Clients of both versions of the TypeScript SDK; prints one line of JSON per feature. */
 import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -12,7 +12,7 @@ const { values: options } = parseArgs({ options: Object.fromEntries(names.map((n
 const prefix = options.prefix ?? ''
 const heard = { logs: [], updated: [], changed: 0 }
 
-/** Answers a question; those of parallel calls take longer the later they were asked. */
+/** Answers a server request; answers to parallel calls take longer the later the request came. */
 async function answer(message) {
   const question = message.replace(/^\[[^\]]+\] /, '')
   const number = /^ask-(\d+)$/.exec(question)?.[1]
@@ -179,7 +179,7 @@ function featuresOf({ client, call: send, isModern }) {
     progress: async () => {
       const seen = []
       await call('progress', {}, { onprogress: ({ progress }) => seen.push(progress) })
-      // these SDKs forget the callback before one that comes together with the result
+      // these SDKs drop the progress callback before a notification that arrives together with the result
       expect(seen.slice(0, 3), [1, 2, 3], 'progress')
     },
     log: async () => {

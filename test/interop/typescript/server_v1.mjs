@@ -20,7 +20,7 @@ const said = (text, more = {}) => ({ content: [{ type: 'text', text }], ...more 
 const note = (word, token) => appendFileSync(process.env.INTEROP_LEDGER, `${word} ${token}\n`)
 const tell = (notify) => Promise.allSettled([...servers].map(notify))
 
-/** The tools, by name; the second argument is what the SDK gives a handler. */
+/** The tools by name; the second argument is the SDK's handler context. */
 const calls = {
   echo: ({ text }) => said(text),
   image: () => ({ content: [{ type: 'image', data: offer.image, mimeType: 'image/png' }] }),
@@ -57,7 +57,7 @@ const calls = {
     const { content } = await server.createMessage({ messages, maxTokens: 10 })
     return said(`sampled: ${content.text}`)
   },
-  // on the stream of the call
+  // on the call's stream
   elicit: async ({ text }, { sendRequest }) => {
     const params = { message: text, requestedSchema: answer }
     const { action, content } = await sendRequest({ method: 'elicitation/create', params }, types.ElicitResultSchema)

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import createClient from 'openapi-fetch'
 import type { paths } from '../generated/api.ts'
 
-/** A client of the gateway; with a token in enterprise mode. */
+/** Returns a client of the gateway; with a token in enterprise mode. */
 const clientOf = (baseUrl: string, token?: string) =>
   createClient<paths>({ baseUrl, ...(token && { headers: { Authorization: `Bearer ${token}` } }) })
 
 type Client = ReturnType<typeof clientOf>
 
-/** The data of an answer with the status that is expected. */
+/** Returns the data of a response with the expected status. */
 function expect<T>(answer: { data?: T; error?: unknown; response: Response }, status: number): T {
   assert.equal(answer.response.status, status, JSON.stringify(answer.error))
   return answer.data as T

@@ -1,4 +1,5 @@
-// One attacker as a process of its own: `attacker.ts client|caller|visitor|nobody <port> <seed> <servers> [token]`, until it is ended.
+// Runs one attacker as a separate process: `attacker.ts client|caller|visitor|nobody <port> <seed> <servers> [token]`,
+// until it is ended.
 import { setTimeout as delay } from 'node:timers/promises'
 import { createRandom } from '../../fuzz/random.ts'
 import { ofCaller, ofClient } from './client-bursts.ts'
@@ -11,7 +12,7 @@ const PAUSE_MS = 250
 const LONGEST_MS = 6_000
 const CALLER_LANES = 5
 
-/** Takes as much of the CPU as an attacker does, and sends nothing. */
+/** Uses as much CPU as an attacker, and sends nothing. */
 const ofNobody: Readonly<Record<string, Burst>> = {
   async nothing() {
     for (const end = performance.now() + 400; performance.now() < end;);
@@ -27,7 +28,7 @@ const bursts = Object.entries(kinds[kind as keyof typeof kinds])
 const random = createRandom(Number(seed))
 let left: typeof bursts = []
 
-/** Makes one attack after the other: each once, in another order at each round. */
+/** Runs the attacks one by one: each once per round, in a different order in each round. */
 async function lane(): Promise<void> {
   for (;;) {
     if (left.length === 0) left = [...bursts]
@@ -39,5 +40,5 @@ async function lane(): Promise<void> {
 }
 
 process.once('disconnect', () => process.exit())
-// most attacks by calls wait for their time to be over
+// most attacks by calls spend their time waiting for a time-out
 await Promise.all(Array.from({ length: kind === 'caller' ? CALLER_LANES : 1 }, lane))

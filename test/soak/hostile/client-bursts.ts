@@ -13,7 +13,7 @@ const initialize = legacyBody('initialize', {
   clientInfo: { name: 'x'.repeat(1_000), version: '1' }
 })
 
-/** Headers of a new session; undefined where it was refused. */
+/** Returns the headers of a new session; undefined if it was refused. */
 async function openSession(aim: Aim): Promise<Record<string, string> | undefined> {
   const id = (await post(aim, '/mcp', initialize))?.get('mcp-session-id')
   return typeof id === 'string' ? { 'mcp-session-id': id } : undefined
@@ -35,7 +35,7 @@ const modernCall = (aim: Aim, name: string, capabilities: object) =>
     _meta: { [`${META}clientCapabilities`]: capabilities, progressToken: 1 }
   })
 
-/** Requests whose identifiers are as long as the body may be, each in another place. */
+/** Requests with identifiers as long as the body limit allows, each in a different place. */
 const longOnes = [
   legacyBody('resources/subscribe', { uri: `bad://${long}` }),
   legacyBody('resources/read', { uri: long }),
@@ -54,7 +54,7 @@ const wide = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ba
   90_000
 )}"z":0}}}`
 
-/** Of an MCP client with the least rights: those on the hostile servers alone. */
+/** Attacks by an MCP client with the fewest permissions: only the hostile servers. */
 export const ofClient: Readonly<Record<string, Burst>> = {
   'batches of lists': (aim) =>
     times(10, () =>
@@ -171,7 +171,7 @@ export const ofClient: Readonly<Record<string, Burst>> = {
     )
 }
 
-/** Calls of hostile servers, by their tools: what makes them hostile. */
+/** Attacks by calls of hostile servers, by tool. */
 export function ofCaller(tools: readonly (readonly [server: string, tool: string])[]): Readonly<Record<string, Burst>> {
   const capabilities = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} }
   const body = (name: string) => legacyBody('tools/call', { name, arguments: {}, _meta: { progressToken: 1 } })

@@ -28,7 +28,7 @@ const settings = {
   NODE_OPTIONS: '--max-old-space-size=512'
 }
 
-/** One request with the token of whoever asks; in development mode nobody has one. */
+/** Sends one request with the caller's token, or without one in development mode. */
 export type Ask = (
   method: string,
   path: string,
@@ -60,9 +60,9 @@ export interface Deployment {
   readonly gateway: Gateway
   readonly ask: Ask
   readonly isEnterprise: boolean
-  /** Names of the hostile servers that are registered. */
+  /** Names of the registered hostile servers. */
   readonly hostile: readonly string[]
-  /** Undefined where the kernel does not hold the gateway to its memory. */
+  /** Undefined if the kernel does not enforce the memory limit. */
   readonly limit: Limited | undefined
 }
 
@@ -70,7 +70,7 @@ export async function deploy(t: TestContext, isEnterprise: boolean, hostile: rea
   const cluster = isEnterprise ? await startPostgres(process.env) : undefined
   if (isEnterprise && !cluster) throw new Error('no PostgreSQL found')
   if (cluster) later(t, () => cluster.stop())
-  // processes of servers have their own: their memory is not the gateway's
+  // server processes have a group of their own: their memory is not the gateway's
   const [limit, childLimit] = [createLimit('gateway'), createLimit('children')]
   for (const each of [limit, childLimit]) if (each) later(t, () => each.remove())
   const place = { ...(cluster && { databaseUrl: cluster.url }), dataDir: await tempDir(t) }
@@ -83,7 +83,7 @@ export async function deploy(t: TestContext, isEnterprise: boolean, hostile: rea
   const ask = asker(gateway, isEnterprise)
   const made = async (path: string, body: object, triesLeft = 5): Promise<void> => {
     const { status, text } = await ask('POST', path, tokens.admin, body)
-    // a busy machine may be too slow for a process
+    // a process may start too slowly on a busy machine
     if (status === 504 && triesLeft > 0) return made(path, body, triesLeft - 1)
     if (status !== 201) throw new Error(`${path}: ${status} ${text}`)
   }

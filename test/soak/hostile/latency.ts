@@ -1,8 +1,8 @@
-/** How long requests of each kind took, in milliseconds. */
+/** Response times of each kind of request, in milliseconds. */
 export interface Latency {
   took(kind: string, ms: number): void
   failed(kind: string, why: string): void
-  /** Percentile of a kind, 0 to 100; NaN where there was none. */
+  /** Returns a percentile of a kind, 0 to 100; NaN without measurements. */
   percentile(kind: string, part: number): number
   kinds(): readonly string[]
   count(kind: string): number

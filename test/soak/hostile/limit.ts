@@ -4,22 +4,24 @@ import { join } from 'node:path'
 /** Memory limit of the Helm chart. */
 export const LIMIT_MB = 1_024
 
-/** A place where the kernel holds processes to their memory. */
+/** A control group in which the kernel enforces a memory limit. */
 export interface Limited {
-  /** Command in front of a process's own that moves it there. */
+  /** Command prefix that moves a process into the group. */
   readonly launcher: readonly string[]
-  /** The most memory that was ever charged, files in the page cache included. */
+  /** Returns the highest memory charge so far, page cache included. */
   peakMb(): number | undefined
   remove(): void
 }
 
-/** Of both versions of control groups: where they lie, and the files that hold the limit and the peak. */
+/** Both versions of control groups: their folder, and the files with the limit and the peak. */
 const versions = [
   ['/sys/fs/cgroup', 'memory.max', 'memory.peak'],
   ['/sys/fs/cgroup/memory', 'memory.limit_in_bytes', 'memory.max_usage_in_bytes']
 ] as const
 
-/** A control group with the limit; undefined where this user cannot make one: then resident memory is only watched. */
+/**
+ * Creates a control group with the limit; undefined without permission for one: then resident memory is only observed.
+ */
 export function createLimit(name: string): Limited | undefined {
   for (const [root, limitFile, peakFile] of versions) {
     const folder = join(root, `towpath-soak-${process.pid}-${name}`)

@@ -12,9 +12,9 @@ import { NICE, start } from './processes.ts'
 import { missing, printPhases, violations, type Phase } from './report.ts'
 import { ofVisitor } from './visitor-bursts.ts'
 
-/** Each of the quiet parts, before, between and after the attacks, as a part of the time of the attacks. */
+/** Length of each quiet phase, before, between and after the attacks, as a share of the attack time. */
 const QUIET_PART = 0.1
-/** What was under way in an attack is over, or has timed out. */
+/** Time after which the requests of an attack have completed or timed out. */
 const SETTLE_MS = 5_000
 
 async function watchMemory(gateway: Gateway, stop: AbortSignal): Promise<number> {
@@ -26,7 +26,7 @@ async function watchMemory(gateway: Gateway, stop: AbortSignal): Promise<number>
   return most
 }
 
-/** One part of the run with these attackers. */
+/** Runs one phase with these attackers. */
 async function phase(t: TestContext, deployment: Deployment, ms: number, attackers: readonly (readonly string[])[]) {
   const latency = createLatency()
   const bursts = new Map<string, number>()
@@ -43,7 +43,7 @@ async function phase(t: TestContext, deployment: Deployment, ms: number, attacke
   return { latency, rssMb, bursts }
 }
 
-/** Who attacks, with their arguments, in each mode. In development mode whoever sends requests is the administrator. */
+/** Returns the attackers of each mode, with their arguments. In development mode every caller is an administrator. */
 function attackersOf({ gateway, isEnterprise, hostile }: Deployment, seed: number): string[][] {
   const of = (kind: string, at: number, ...token: string[]) => [
     kind,
@@ -63,7 +63,10 @@ const attacksOf = ({ isEnterprise, hostile }: Deployment) => ({
   ...(isEnterprise && { client: ofClient })
 })
 
-/** A client with the least rights, a visitor and hostile servers try to stop a gateway; what they managed. */
+/**
+ * Attacks a gateway with a client of the fewest permissions, an anonymous visitor and hostile servers. Returns the
+ * violations.
+ */
 export async function soakHostile(
   t: TestContext,
   minutes: number,

@@ -1,4 +1,4 @@
-// What a hostile server says in any transport, message by message, as bytes. Plain JavaScript, so that a process starts fast.
+// Messages of a hostile server for any transport, as bytes. Plain JavaScript, so that a process starts fast.
 let generation = 0
 const text = 'd'.repeat(2_000)
 const bytes = (value) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -19,7 +19,7 @@ const page = (at) => ({
 })
 const form = { type: 'object', properties: { a: { type: 'string', description: text } } }
 
-/** Messages that come before the answer, and the answer, by the name of a tool. */
+/** Messages before the result, and the result, by tool name. */
 const answers = {
   *plain(id) {
     yield rpc({ id, result: said })
@@ -104,11 +104,11 @@ const answers = {
   *silence() {}
 }
 
-/** Names of tools in each transport. */
+/** Names of the tools on every transport. */
 export const tools = Object.keys(answers)
 
 const listed = [
-  // 300 with other names at each reading
+  // 300 different names at each listing
   () => [...many(300, (at) => ({ name: `t${generation}-${at}`, description: text, inputSchema: { type: 'object' } }))],
   () => [...many(60_000, (at) => ({ name: `n${at}`, inputSchema: {} }))],
   () => [
@@ -127,7 +127,9 @@ const listed = [
   () => [{ name: 'large', description: 'd'.repeat(6_000_000) }]
 ]
 
-/** Answers a list: hostile in another way each time, with the tools to call first, so that they stay. */
+/**
+ * Answers a list request: hostile in a different way each time, with the tools to call first, so that they stay listed.
+ */
 function* list(id, own, isPaged) {
   generation++
   const plain = [...tools, ...own].map((name) => ({ name, inputSchema: { type: 'object' } }))
@@ -144,7 +146,9 @@ const capabilities = {
   logging: {}
 }
 
-/** The messages that answer a request, in order; of a notification or an answer none. `own`: further tools. */
+/**
+ * Yields the messages that answer a request, in order; none for a notification or a response. `own`: additional tools.
+ */
 export function* answersTo({ id, method, params = {} }, own = []) {
   if (id === undefined || method === undefined) return
   const name = params.name
@@ -171,7 +175,7 @@ export function* answersTo({ id, method, params = {} }, own = []) {
   else yield rpc({ id, result: {} })
 }
 
-/** What is told again and again on streams that belong to no call. */
+/** Notifications repeated on listening streams. */
 export const storm = [
   ...['tools', 'prompts', 'resources'].map((kind) => note(`${kind}/list_changed`)),
   note('message', { level: 'error', data: text }),

@@ -10,7 +10,7 @@ type Deed = (ask: Ask) => ReturnType<Ask>
 
 const call = { name: 'good__echo', arguments: { text: 'x' } }
 const { admin, client } = tokens
-/** What others do while the gateway is attacked. */
+/** Actions of other callers during an attack. */
 const others: Readonly<Record<string, Deed>> = {
   'REST call': (ask) => ask('POST', '/api/v0/tools/invoke', admin, { name: call.name, text: 'x' }),
   'legacy call': (ask) => ask('POST', '/mcp', client, legacyBody('tools/call', call)),
@@ -19,7 +19,7 @@ const others: Readonly<Record<string, Deed>> = {
   list: (ask) => ask('POST', '/mcp', client, legacyBody('tools/list'))
 }
 
-/** Calls a server that has nothing to do with the attack, again and again. */
+/** Calls a server unrelated to the attack repeatedly, and records the response times. */
 export async function measure({ ask }: Deployment, latency: Latency, stop: AbortSignal): Promise<void> {
   const caller = async ([kind, work]: [string, Deed]) => {
     while (!stop.aborted) {
@@ -57,7 +57,10 @@ const switchesOf = (hostile: readonly string[]) =>
     )
   )
 
-/** An administrator looks, and takes from the attackers what they have: each has to work at any moment. */
+/**
+ * Acts as an administrator who inspects the gateway and revokes the attackers' resources: each action must work at any
+ * time.
+ */
 export async function administer(deployment: Deployment, latency: Latency, stop: AbortSignal): Promise<void> {
   const deeds = { ...looks, ...switchesOf(deployment.hostile), ...(deployment.isEnterprise && rotations) }
   while (!stop.aborted) {
@@ -73,7 +76,7 @@ export async function administer(deployment: Deployment, latency: Latency, stop:
   }
 }
 
-/** Switches all hostile servers; throws where one does not let itself be switched. */
+/** Enables or disables all hostile servers; throws if one fails. */
 export async function switchHostile({ ask, hostile }: Deployment, verb: 'enable' | 'disable'): Promise<void> {
   for (const name of hostile) {
     const { status, text } = await switchTo(name, verb)(ask)

@@ -5,10 +5,13 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { later } from '../../store.ts'
 
-/** Attackers shall load the gateway, not the machine that both run on; lower, and a busy machine never runs them. */
+/**
+ * Low priority, so that attackers load the gateway rather than the shared machine; an even lower one would starve them
+ * on a busy machine.
+ */
 export const NICE = 7
 
-/** A process of our own at low priority, ended with the run. */
+/** Starts a process at low priority, ended with the run. */
 export function start(t: TestContext, file: string, args: readonly string[]): ChildProcess {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
     execArgv: ['--import', import.meta.resolve('tsx')]
@@ -18,7 +21,7 @@ export function start(t: TestContext, file: string, args: readonly string[]): Ch
   return child
 }
 
-/** The same, and the URL that it sends once it listens. */
+/** Starts a process at low priority. Resolves with the URL that it sends once it listens. */
 export async function startUpstream(t: TestContext, file: string, args: readonly string[] = []): Promise<string> {
   const [url] = (await once(start(t, file, args), 'message')) as [string]
   return url

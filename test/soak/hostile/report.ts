@@ -1,10 +1,10 @@
 import type { Latency } from './latency.ts'
 
 const MOST_TIMES_QUIET = 3
-/** Below it a ratio says more of the machine than of the gateway. */
+/** Below this time a ratio depends more on the machine than on the gateway. */
 const LEAST_QUIET_MS = 5
 
-/** One part of the run: how long others waited, the most memory that was resident, how often each attack was made. */
+/** Results of one phase: response times of other callers, peak resident memory, and the count of each attack. */
 export interface Phase {
   readonly latency: Latency
   readonly rssMb: number
@@ -12,7 +12,7 @@ export interface Phase {
 }
 
 const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN
-/** Of the phases in which there was such a request. */
+/** Returns the percentiles of the phases that have requests of this kind. */
 const percentiles = (phases: readonly Phase[], kind: string, part: number) =>
   phases.map(({ latency }) => latency.percentile(kind, part)).filter((ms) => !Number.isNaN(ms))
 const kindsOf = (phases: readonly Phase[]) => [...new Set(phases.flatMap(({ latency }) => latency.kinds()))].sort()
@@ -50,7 +50,7 @@ const slowness = (kind: string, quiet: readonly Phase[], attacked: readonly Phas
   return p99 <= allowed ? [] : [`${kind}: p99 is ${p99.toFixed(0)} ms, ${allowed.toFixed(0)} ms are allowed`]
 }
 
-/** What was violated, by kind of request. */
+/** Returns the violated limits, by kind of request. */
 export function violations(quiet: readonly Phase[], attacked: readonly Phase[]): string[] {
   return kindsOf([...quiet, ...attacked]).flatMap((kind) => {
     const failures = failuresOf([...quiet, ...attacked], kind)
@@ -60,10 +60,13 @@ export function violations(quiet: readonly Phase[], attacked: readonly Phase[]):
   })
 }
 
-/** Fewer than these minutes are not enough for each attack. */
+/** Shorter runs, in minutes, cannot make every attack. */
 const MINUTES_FOR_ALL = 8
 
-/** Attackers that did nothing, for want of the processor, and in a long run each attack not made: it shows nothing. */
+/**
+ * Returns the attackers that did nothing, for lack of CPU time, and in a long run the attacks never made: such a run
+ * proves nothing.
+ */
 export function missing(
   attacked: readonly Phase[],
   kinds: Readonly<Record<string, object>>,

@@ -1,4 +1,4 @@
-// A hostile MCP server over HTTP+SSE as a process of its own; sends its URL to its parent.
+// A hostile MCP server over HTTP+SSE as a separate process; sends its URL to its parent.
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,7 +10,7 @@ const streams = new Map<string, ServerResponse>()
 const event = (data: Buffer | string, type = 'message') =>
   Buffer.concat([Buffer.from(`event: ${type}\ndata: `), Buffer.from(data), Buffer.from('\n\n')])
 
-/** What of the transport itself is hostile, by the name of a tool. */
+/** Attacks on the transport itself, by tool name. */
 const deeds: Readonly<Record<string, (stream: ServerResponse) => unknown>> = {
   async endless(stream) {
     for (let at = 0; at < 5_000 && !stream.destroyed; at++) if (!stream.write(`:${'c'.repeat(2_000)}\n`)) await delay(5)

@@ -11,7 +11,7 @@ const out = async (chunk) => {
 }
 process.stdout.on('error', () => process.exit())
 
-/** What of processes and pipes is hostile, by the name of a tool. */
+/** Attacks with processes and pipes, by tool name. */
 const deeds = {
   async stderr() {
     for (let at = 0; at < 3_000; at++) {
@@ -31,7 +31,7 @@ const deeds = {
     await out('\n')
   },
   exits: () => process.exit(3),
-  // they hold the pipes, in a group of their own, for a while; their parent does not wait for them
+  // children that hold the pipes for a while, in their own group; their parent does not wait for them
   zombies() {
     for (let at = 0; at < 10; at++) spawn('/bin/sleep', ['20'], { detached: true, stdio: 'inherit' }).unref()
     process.kill(process.pid, 'SIGKILL')

@@ -1,4 +1,4 @@
-// A hostile MCP server over HTTP as a process of its own: `upstream.ts bad|newer|turned`; sends its URL to its parent.
+// A hostile MCP server over HTTP as a separate process: `upstream.ts bad|newer|turned`; sends its URL to its parent.
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -26,7 +26,7 @@ const drain = async (pieces: AsyncGenerator<unknown>) => {
   for await (const _ of pieces);
 }
 
-/** What of HTTP itself is hostile, by the name of a tool. */
+/** Attacks on HTTP itself, by tool name. */
 const deeds: Readonly<Record<string, (id: unknown, response: ServerResponse) => unknown>> = {
   async endless(_, response) {
     openEvents(response)
@@ -86,7 +86,7 @@ async function answer(message: RpcMessage, response: ServerResponse): Promise<vo
   response.end()
 }
 
-/** Ways to begin a session that are none. */
+/** Invalid handshake responses. */
 const openings: readonly ((id: unknown, response: ServerResponse) => unknown)[] = [
   deeds.unauthorized!,
   deeds.bomb!,
@@ -133,7 +133,7 @@ const handle: Handler = ({ method: verb, message, path }, response) => {
   }
   if (message?.id === undefined || message.method === undefined) return void response.writeHead(202).end()
   if (message.method === 'server/discover') return discover(message, response)
-  // its registration shall succeed
+  // its registration must succeed
   if (kind === 'turned' && message.method === 'initialize' && ++opened > 3) {
     return void openings[opened % openings.length]!(message.id, response)
   }

@@ -9,7 +9,7 @@ const documents = [
 ]
 const long = 'a'.repeat(4_000_000)
 
-/** Requests that HTTP/1.1 says nothing good of. */
+/** Malformed HTTP/1.1 requests. */
 const odd = [
   'GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
   'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n',
@@ -42,7 +42,7 @@ const paths = [
   '/message?sessionId=constructor'
 ]
 
-/** Of somebody without a token. */
+/** Attacks by a visitor without a token. */
 export const ofVisitor: Readonly<Record<string, Burst>> = {
   'static documents that nobody reads': (aim) =>
     unread(

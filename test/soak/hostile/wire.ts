@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What an attacker knows. */
+/** An attacker's knowledge of its target. */
 export interface Aim {
   readonly port: number
-  /** Undefined of an anonymous visitor and in development mode. */
+  /** Undefined for an anonymous visitor and in development mode. */
   readonly token: string | undefined
 }
 
@@ -14,7 +14,7 @@ export type Burst = (aim: Aim) => Promise<unknown>
 const HOLD_MS = 2_000
 const PATIENCE_MS = 5_000
 
-/** Both kinds of answers to a JSON body. */
+/** Headers that accept both response types for a JSON body. */
 export const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
 export const times = (count: number, work: (at: number) => Promise<unknown>) =>
@@ -23,20 +23,20 @@ export const times = (count: number, work: (at: number) => Promise<unknown>) =>
 const fieldsOf = ({ token }: Aim): Record<string, string> =>
   token === undefined ? {} : { authorization: `Bearer ${token}` }
 
-/** First line and headers of a request as text. */
+/** Returns the request line and headers as text. */
 export function head(aim: Aim, method: string, path: string, more: Record<string, string> = {}): string {
   const fields = { host: `127.0.0.1:${aim.port}`, ...fieldsOf(aim), ...more }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
 
-/** A whole request with a JSON body as text. */
+/** Returns a whole request with a JSON body as text. */
 export const posted = (aim: Aim, path: string, body: string, more: Record<string, string> = {}) =>
   head(aim, 'POST', path, { ...json, ...more, 'content-length': `${Buffer.byteLength(body)}` }) + body
 
 const open = ({ port }: Aim): Socket => connect(port, '127.0.0.1').on('error', () => {})
 
-/** Sends bytes on sockets whose answers nobody reads; then `drip`, again and again. */
+/** Sends bytes on sockets without reading the responses; then sends `drip` repeatedly. */
 export async function unread(aim: Aim, count: number, text: string, drip?: string): Promise<void> {
   const sockets = Array.from({ length: count }, () => open(aim).pause())
   for (const socket of sockets) socket.write(text)
@@ -48,7 +48,7 @@ export async function unread(aim: Aim, count: number, text: string, drip?: strin
   for (const socket of sockets) socket.destroy()
 }
 
-/** Sends bytes, closes its own half, and reads what comes until the other side closes too. */
+/** Sends bytes, half-closes the connection, and reads until the other side closes too. */
 export async function halfClosed(aim: Aim, count: number, text: string): Promise<void> {
   const sockets = Array.from({ length: count }, () => open(aim).resume())
   for (const socket of sockets) socket.end(text)
@@ -56,7 +56,7 @@ export async function halfClosed(aim: Aim, count: number, text: string): Promise
   for (const socket of sockets) socket.destroy()
 }
 
-/** Sends a request and resets the connection before the answer. */
+/** Sends a request and resets the connection before the response. */
 export async function left(aim: Aim, count: number, text: string, afterMs: number): Promise<void> {
   const sockets = Array.from({ length: count }, () => open(aim).resume())
   for (const socket of sockets) socket.write(text)
@@ -64,7 +64,7 @@ export async function left(aim: Aim, count: number, text: string, afterMs: numbe
   for (const socket of sockets) socket.resetAndDestroy()
 }
 
-/** Any request; the answer is read, whatever it is. */
+/** Sends any request and reads the response, whatever its status. */
 export async function send(
   aim: Aim,
   method: string,
@@ -83,6 +83,6 @@ export async function send(
   }
 }
 
-/** The same with a JSON body. */
+/** Sends a POST with a JSON body. */
 export const post = (aim: Aim, path: string, body: string, more: Record<string, string> = {}) =>
   send(aim, 'POST', path, { ...json, ...more }, body)
