@@ -20,7 +20,7 @@ import { permissionWithdrawn } from './withdrawal.ts'
 import { traceMembers } from './trace-context.ts'
 import type { Caller, DisconnectSignal } from './caller.ts'
 
-interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
+export interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
   /** Stops the calls in progress of principals whose token was revoked or replaced. */
   endCalls(principals: ReadonlySet<string>): void
 }

@@ -1,0 +1,68 @@
+import { PRODUCT } from '../domain/product.ts'
+import type { UpstreamOffer } from '../registry/model.ts'
+import type { ServerListChange } from './downstream/watch.ts'
+import { createListChanges, isListChange } from './list-changes.ts'
+import { createReadingOrder, type ReadingOrder } from './reading-order.ts'
+import { createRefresher, type Refresher } from './refresher.ts'
+import { createSignal, type Signal } from './signal.ts'
+import type { Target } from './transports.ts'
+import { UpstreamFailure } from './upstream/failure.ts'
+import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
+
+/** Reading of upstreams' lists: on request, after notifications, and at intervals. */
+export interface ListRefresh {
+  readonly readings: ReadingOrder
+  readonly refresher: Refresher
+  /** Emitted after changed lists were read, with the changes that the server had announced. */
+  readonly listsRead: Signal<[change: ServerListChange]>
+  /** Reads the lists on a session that is opened for it. Rejects with UpstreamFailure. */
+  rereadServer(target: Target): Promise<UpstreamOffer>
+}
+
+const systemActor = { kind: 'system', name: PRODUCT } as const
+
+export function createListRefresh(
+  { options, live }: GatewayBase,
+  { connections, health, notifications }: UpstreamSide
+): ListRefresh {
+  const { registry, config, log } = options
+  const listsRead = createSignal<[change: ServerListChange]>()
+  const listChanges = createListChanges()
+  const readings = createReadingOrder(registry)
+  const readServer = (target: Target) =>
+    health.track(
+      target.name,
+      () => readings.read(() => connections.readOffer({ ...target, verdict: null })),
+      (error) => (error instanceof UpstreamFailure ? error : undefined)
+    )
+  const refresher = createRefresher({
+    intervalMs: config.refreshIntervalMs,
+    catalog: () => live.current,
+    claim: ({ id }, withinMs) => registry.tryStartRefresh(id, withinMs),
+    read: (stored) => readServer(connections.targetOf(stored)),
+    store(stored, offer) {
+      const change = { actor: systemActor, action: 'server.refresh', target: stored.name }
+      return readings.store(change, stored, offer)
+    },
+    onRead({ id, name }) {
+      const lists = listChanges.take(id)
+      if (lists.size > 0) listsRead.emit({ server: name, lists })
+    },
+    log
+  })
+  notifications.subscribe(({ id }, method, _params, isOpening) => {
+    if (isOpening && isListChange(method)) refresher.suggestRefresh(id)
+    else if (listChanges.record(id, method)) refresher.requestRefresh(id)
+  })
+  live.onChange('notify', () => refresher.reviewServers())
+  return {
+    readings,
+    refresher,
+    listsRead,
+    // a person refreshes after updating a server: the next call must not get a session of the old version
+    rereadServer(target) {
+      connections.upstreams.discardWarmSessions(target.name)
+      return readServer(target)
+    }
+  }
+}

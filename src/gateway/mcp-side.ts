@@ -1,0 +1,75 @@
+import { allows } from '../domain/allow-list.ts'
+import { createDownstream, type Downstream } from './downstream/downstream.ts'
+import { createMcpContext } from './downstream/edge.ts'
+import type { DataPlane, McpContext } from './downstream/exchange.ts'
+import { ownerOf } from './downstream/home.ts'
+import { groupOf } from './endpoint.ts'
+import { createInvocation, type Invocation } from './invocation.ts'
+import type { ListRefresh } from './list-refresh.ts'
+import { createMcpRefusals } from './mcp-refusals.ts'
+import { allowedTo, scopeAt } from './scope.ts'
+import type { ServerWatching } from './server-watching.ts'
+import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
+import { createClientActivity, type ClientActivity } from './visitors.ts'
+
+/** The side of the gateway that clients see: MCP requests, and calls over REST. */
+export interface McpSide {
+  readonly context: McpContext
+  readonly downstream: Downstream
+  readonly invocation: Invocation
+  readonly clientActivity: ClientActivity
+}
+
+export function createMcpSide(
+  { options, live, quotas, calls, schedule, hasDashboard }: GatewayBase,
+  { connections, observer, notifications }: UpstreamSide,
+  { refresher }: ListRefresh,
+  { listChanges, subscriptions }: ServerWatching
+): McpSide {
+  const { registry, config, version, log } = options
+  const { upstreams } = connections
+  const clientActivity = createClientActivity()
+  const dataPlane: DataPlane = {
+    scope(caller, endpoint) {
+      if (hasDashboard) clientActivity.recordRequest(endpoint)
+      return scopeAt(live.current, groupOf(endpoint), allowedTo(live.current, caller))
+    },
+    recordClient: (endpoint, client) => (hasDashboard ? clientActivity.recordClient(endpoint, client) : null),
+    allows: (caller, server) => allows(allowedTo(live.current, caller), server),
+    forward(server, call, origin) {
+      refresher.refreshIfStale(server.stored.id)
+      return upstreams.get(server).call(call, origin)
+    },
+    notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
+    refusals: createMcpRefusals(() => live.current, registry.recordRefusal)
+  }
+  const context = createMcpContext({
+    registry,
+    config,
+    version,
+    dataPlane,
+    observer,
+    listChanges,
+    subscriptions,
+    calls,
+    quotas,
+    schedule,
+    onSessionEnd: (session) => upstreams.closeOwner(ownerOf(session)),
+    log
+  })
+  const downstream = createDownstream(context, log)
+  const invocation = createInvocation(() => live.current, dataPlane, observer)
+  notifications.subscribe(({ name }, method, params) => {
+    if (method === 'notifications/elicitation/complete') context.elicitations.complete(name, params)
+  })
+  live.onChange('endSessions', ({ revoked }) => downstream.endPrincipals((principal) => revoked.has(principal)))
+  live.onChange('endSessions', ({ revoked }) => invocation.endCalls(revoked))
+  live.onChange('release', ({ removedGroups }) => {
+    for (const { stored } of removedGroups) {
+      downstream.endGroup(stored.name)
+      clientActivity.forgetGroup(stored.name)
+    }
+  })
+  live.onChange('notify', () => downstream.scheduleListChanges())
+  return { context, downstream, invocation, clientActivity }
+}

@@ -1,0 +1,67 @@
+import type { StoredServer } from '../registry/model.ts'
+import { createListChangeNotifier, type ListChangeNotifier } from './downstream/watch.ts'
+import type { ListRefresh } from './list-refresh.ts'
+import { parseUpdate } from './notifications.ts'
+import { createSignal } from './signal.ts'
+import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
+import { createSemaphore } from './turns.ts'
+import { createWatchSession } from './upstream/watch-session.ts'
+import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
+import { createUpstreamWatchers, type UpstreamWatchers } from './watching.ts'
+
+/** Notifications from upstreams to clients: changed lists and updated resources. */
+export interface ServerWatching {
+  readonly listChanges: ListChangeNotifier
+  readonly subscriptions: Subscriptions
+  readonly upstreamWatchers: UpstreamWatchers
+}
+
+/** Watch sessions that are opened concurrently. */
+const MAX_OPENING_WATCHES = 8
+const OUTDATED_MS = 60_000
+
+/** Tests if a server's lists may have changed while it was not watched. A process's lists are read on demand. */
+const isOutdated = ({ transport, verdict }: StoredServer) =>
+  transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
+
+export function createServerWatching(
+  { options, live }: GatewayBase,
+  { connections, notifications }: UpstreamSide,
+  { refresher, listsRead }: ListRefresh
+): ServerWatching {
+  const { config, log } = options
+  const subscribersChanged = createSignal<[]>()
+  const listChanges = createListChangeNotifier(subscribersChanged.emit)
+  const runInTurn = createSemaphore(MAX_OPENING_WATCHES)
+  const upstreamWatchers = createUpstreamWatchers({
+    catalog: () => live.current,
+    create: (stored, delayMs) =>
+      createWatchSession({
+        client: connections.createClient(stored),
+        verdict: stored.verdict!,
+        connectMs: config.timeouts.connectMs,
+        delayMs,
+        runInTurn,
+        onNotification(method, params) {
+          notifications.emit(stored, method, params, false)
+          const update = method === 'notifications/resources/updated' ? parseUpdate(params) : undefined
+          if (update) subscriptions.notifyUpdated(stored.name, update.uri, update.extra)
+        },
+        onOpen: (isFirst) => {
+          if (!isFirst || isOutdated(stored)) refresher.requestRefresh(stored.id)
+          else refresher.refreshIfStale(stored.id)
+        },
+        onFailure: (err) => log.warn({ err, server: stored.name }, 'the changes of a server cannot be watched')
+      }),
+    listenedServers: () => listChanges.servers(),
+    subscribedUris: (server) => subscriptions.subscribedUris(server)
+  })
+  const subscriptions = createSubscriptions((server) => upstreamWatchers.updateSubscriptions(server))
+  subscribersChanged.subscribe(() => upstreamWatchers.reviewSoon())
+  listsRead.subscribe((change) => listChanges.schedule(change))
+  live.onChange('release', ({ hasNewAllowLists }) => {
+    if (hasNewAllowLists) subscriptions.removeRevoked()
+  })
+  live.onChange('notify', () => upstreamWatchers.review())
+  return { listChanges, subscriptions, upstreamWatchers }
+}

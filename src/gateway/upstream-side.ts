@@ -1,0 +1,86 @@
+import type { StoredServer } from '../registry/model.ts'
+import type { DashboardEvents } from './changes.ts'
+import { createConnections, type Connections } from './connections.ts'
+import { createHealthTracker, type HealthTracker } from './contacts.ts'
+import type { GatewayOptions } from './create-gateway.ts'
+import type { BatchScheduler } from './later.ts'
+import type { LiveCatalog } from './live-catalog.ts'
+import { joinObservers, type Observer } from './observation.ts'
+import type { Quota, Quotas } from './shares.ts'
+import { createSignal, type Signal } from './signal.ts'
+import { isStillAllowed, permissionWithdrawn } from './withdrawal.ts'
+
+/**
+ * Notifications of upstreams that belong to no call. `params` is JSON text. `isOpening`: the session is being opened, and
+ * the server may announce lists that have not changed.
+ */
+export type UpstreamNotifications = Signal<[server: StoredServer, method: string, params: string, isOpening: boolean]>
+
+/** Parts that most others use. */
+export interface GatewayBase {
+  readonly options: GatewayOptions
+  readonly live: LiveCatalog
+  readonly events: DashboardEvents
+  readonly quotas: Quotas
+  /** Concurrent calls per principal. */
+  readonly calls: Quota
+  readonly schedule: BatchScheduler
+  /** False in enterprise mode, which serves no dashboard. */
+  readonly hasDashboard: boolean
+}
+
+/** Connections to upstreams, with their health and notifications. */
+export interface UpstreamSide {
+  readonly connections: Connections
+  readonly health: HealthTracker
+  readonly observer: Observer
+  readonly notifications: UpstreamNotifications
+}
+
+export function createUpstreamSide({
+  options,
+  live,
+  events,
+  quotas,
+  calls,
+  schedule,
+  hasDashboard
+}: GatewayBase): UpstreamSide {
+  const { registry, config, version, listenAddresses, observers, log } = options
+  const health = createHealthTracker({
+    // asked after a failure only, when connections exist
+    lastLine: (server) => connections.stderr(server).at(-1),
+    onChange: () => events.publish('servers', 'tools', 'prompts', 'resources')
+  })
+  const observer = joinObservers([
+    { traceContext: config.traceContext },
+    ...observers,
+    ...(hasDashboard ? [health.observer] : [])
+  ])
+  const notifications: UpstreamNotifications = createSignal()
+  const connections = createConnections({
+    registry,
+    config,
+    version,
+    listenAddresses,
+    observer,
+    shares: calls,
+    callBytes: quotas.forBytes(config.limits.callBytes),
+    schedule,
+    onNotification: (server, method, params, isOpening = false) =>
+      notifications.emit(server, method, params, isOpening),
+    onWarmSessionsChange: () => events.publish('servers'),
+    log
+  })
+  const { upstreams } = connections
+  live.onChange('endCalls', ({ revoked }) => revoked.forEach((principal) => upstreams.closeOwner(principal)))
+  live.onChange('endCalls', ({ next }) =>
+    connections.stopCalls(
+      ({ observation }) => observation !== null && !isStillAllowed(next, observation),
+      permissionWithdrawn
+    )
+  )
+  live.onChange('release', ({ next }) => connections.prune(next))
+  live.onChange('release', ({ next }) => health.prune(next))
+  return { connections, health, observer, notifications }
+}
