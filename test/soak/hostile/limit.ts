@@ -1,5 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from '../../until.ts'
+
+/** Processes of stdio servers outlive the gateway for a moment. */
+const GONE_MS = 30_000
 
 /** Memory limit of the Helm chart. */
 export const LIMIT_MB = 1_024
@@ -10,7 +14,8 @@ export interface Limited {
   readonly launcher: readonly string[]
   /** Returns the highest memory charge so far, page cache included. */
   peakMb(): number | undefined
-  remove(): void
+  /** Removes the group once the last process in it has ended. */
+  remove(): Promise<void>
 }
 
 /** Both versions of control groups: their folder, and the files with the limit and the peak. */
@@ -37,7 +42,9 @@ export function createLimit(name: string): Limited | undefined {
       return {
         launcher,
         peakMb: () => (existsSync(peak) ? Number(readFileSync(peak, 'utf8')) / 1_048_576 : undefined),
-        remove: () => rmdirSync(folder)
+        async remove() {
+          await until('the control group to be empty', () => rmdirSync(folder) ?? true, GONE_MS)
+        }
       }
     } catch {
       continue
