@@ -1,4 +1,5 @@
 import type { Members } from '../domain/difference.ts'
+import { MASK } from '../domain/secret-parts.ts'
 import { checkBody, FILE_KINDS, type FileKind } from './check.ts'
 import type { Cli } from './cli.ts'
 import { readDesired, type DesiredResource } from './desired.ts'
@@ -21,8 +22,6 @@ export interface PlanContext {
   readonly desired: readonly DesiredResource[]
   readonly current: ReadonlyMap<FileKind, ReadonlyMap<string, Members> | undefined>
 }
-
-const masked = '***'
 
 async function planServer({ cli, current }: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
   const { kind, name, input, switches } = desired
@@ -70,7 +69,7 @@ async function planPrincipal({ cli, current }: PlanContext, desired: DesiredReso
   const role = before && kind === 'user' && value.role === undefined ? { role: before.role } : {}
   const body = normalise(kind, { ...value, ...role })
   const old = before && normalise(kind, before)
-  const secret = token === undefined ? {} : { access_token: masked }
+  const secret = token === undefined ? {} : { access_token: MASK }
   const change = diffResource(kind, name, old, { ...body, ...secret })
   if (!change) return undefined
   if (old && old.role !== body.role)

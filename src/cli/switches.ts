@@ -1,3 +1,4 @@
+import { isStringArray } from '../domain/is-object.ts'
 import type { ServerSwitches, ServerSwitchesPatch } from '../schemas/server.ts'
 import type { Cli } from './cli.ts'
 import { usage } from './failure.ts'
@@ -20,9 +21,6 @@ const lists = [
   ['disabled_templates', 'templates']
 ] as const
 const members = ['enabled', ...lists.map(([list]) => list)]
-
-const isStringArray = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 /**
  * Splits the switches off a registration file, since they are not part of a registration. A file without any of their

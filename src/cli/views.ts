@@ -1,3 +1,4 @@
+import { isStringArray } from '../domain/is-object.ts'
 import type { Views } from './cli.ts'
 import type { KindName } from './kinds.ts'
 import { COLUMNS, labelOf, type Column, type Records } from './records.ts'
@@ -25,7 +26,7 @@ export const listView = <K extends KindName>(kind: K, rows: readonly Records[K][
 
 const shown = (value: unknown): string | undefined => {
   if (value === undefined || value === null || typeof value === 'string') return value ?? undefined
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(', ')
+  if (isStringArray(value)) return value.join(', ')
   return JSON.stringify(value)
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { MASK, maskArguments, maskUrl } from './secret-parts.ts'
+import { isObject, isStringArray } from './is-object.ts'
+import { MASK, maskArguments, maskUrl, secretMaps, secretMembers } from './secret-parts.ts'
 import { truncate } from './text.ts'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -17,9 +18,6 @@ export interface Difference {
 const MAX_TEXT = 200
 const MAX_ENTRIES = 200
 
-const secrets = new Set(['bearer_token', 'oauth_client_secret', 'access_token'])
-/** Maps whose values are secret; their names are shown */
-const secretMaps = new Set(['headers', 'env'])
 /** URLs, whose queries may contain keys */
 const urls = new Set(['url', 'oauth_redirect_uri'])
 
@@ -47,11 +45,6 @@ export function difference(before: Members = {}, after: Members = {}): Differenc
   return { changed, before: toSafeMembers(changed, before, after), after: toSafeMembers(changed, after, before) }
 }
 
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string')
-
-const isMap = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const ownMember = (members: Members, name: string): unknown =>
   Object.hasOwn(members, name) ? members[name] : undefined
 
@@ -63,9 +56,9 @@ const toSafeMembers = (changed: readonly string[], members: Members, other: Memb
   )
 
 function toSafeValue(name: string, value: unknown, other: unknown): unknown {
-  if (secrets.has(name)) return MASK
-  if (isMap(value)) return toSafeMap(value, isMap(other) ? other : {}, secretMaps.has(name))
-  if (name === 'args' && isTexts(value)) return toSafeValue('', maskArguments(value), other)
+  if (secretMembers.has(name)) return MASK
+  if (isObject(value)) return toSafeMap(value, isObject(other) ? other : {}, secretMaps.has(name))
+  if (name === 'args' && isStringArray(value)) return toSafeValue('', maskArguments(value), other)
   if (Array.isArray(value)) return limitEntries(value.map(truncateText), value.length, (rest) => rest)
   return truncateText(urls.has(name) && typeof value === 'string' ? maskUrl(value) : value)
 }

@@ -1,4 +1,5 @@
 import { isObject } from './is-object.ts'
+import { secretMaps, secretMembers } from './secret-parts.ts'
 
 /** Variable that an imported configuration leaves for the user to fill in */
 export interface ImportVariable {
@@ -35,9 +36,6 @@ const isVariable = (name: string) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
 const optional = <K extends string>(key: K, value: unknown) =>
   (typeof value === 'string' && value !== '' ? { [key]: value } : {}) as { readonly [key in K]?: string }
 
-/** Members whose values are secret */
-const secretMembers = new Set(['bearer_token', 'oauth_client_secret', 'headers', 'env'])
-
 /**
  * Rewrites all forms of references to `${NAME}` and adds their variables to `variables`. An unsupported reference adds
  * its member to `problems`.
@@ -64,7 +62,7 @@ export function normaliseReferences(
     return `\${${name}}`
   }
   const text = (from: string, member: string): string => {
-    const isSecret = secretMembers.has(member)
+    const isSecret = secretMembers.has(member) || secretMaps.has(member)
     const written = from.replace(reference, (whole, kind: string | undefined, id: string, fallback?: string) =>
       kind === 'input' || isVariable(id) ? addVariable(kind, id, fallback, isSecret) : whole
     )

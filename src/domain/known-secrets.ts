@@ -42,8 +42,8 @@ const isOrdinary = (value: string) =>
   /^[A-Za-z\s._,-]+$/.test(value) ||
   value.split(/[\s._:/,;=-]+/).every((part) => /^(?:[a-z]*\d{0,4}[a-z]?|\d+)$/.test(part))
 
-/** Returns the password and the secret parameters of a URL. */
-function secretsOfUrl(text: string): string[] {
+/** Returns the password of a URL, and the parameters whose name or value is that of a secret. */
+function searchableSecretsOfUrl(text: string): string[] {
   if (!isUrl(text)) return []
   const { password, searchParams } = new URL(text)
   const query = [...searchParams].flatMap(([name, value]) =>
@@ -70,7 +70,8 @@ function secretsOfHeader([name, value]: readonly [string, string]): string[] {
 }
 
 function secretsOfVariable([name, value]: readonly [string, string]): string[] {
-  if (isUrl(value)) return secretNamePattern.test(name) ? [value, ...secretsOfUrl(value)] : secretsOfUrl(value)
+  if (isUrl(value))
+    return secretNamePattern.test(name) ? [value, ...searchableSecretsOfUrl(value)] : searchableSecretsOfUrl(value)
   if (secretNamePattern.test(name)) return namesPath(name) && isPath(value) ? [] : [value]
   return isOrdinary(value) || isPath(value) ? [] : [value]
 }
@@ -95,7 +96,7 @@ export function searchableSecrets(config: Configuration, tokens: readonly string
     client,
     ...Object.entries(headers).flatMap(secretsOfHeader),
     ...Object.entries(env).flatMap(secretsOfVariable),
-    ...[url, ...urlsInArguments(args)].flatMap(secretsOfUrl),
+    ...[url, ...urlsInArguments(args)].flatMap(searchableSecretsOfUrl),
     ...secretArguments(args)
   ]
   const isSearched = (value: string) =>

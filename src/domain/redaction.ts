@@ -1,4 +1,4 @@
-import { secretNamePattern, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
+import { MASK, secretNamePattern, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
 
 /** Minimum length; shorter values occur in unrelated text by chance */
 const MIN_LENGTH = 6
@@ -62,7 +62,7 @@ export const formsInJson = (secrets: readonly string[]): string[] => [
 export function createRedactor(secrets: readonly string[]): (text: string) => string {
   const known = [...new Set(secrets.filter((secret) => secret.length >= MIN_LENGTH).flatMap(encodedForms))]
   const longestFirst = known.sort((a, b) => b.length - a.length)
-  return (text) => longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
+  return (text) => longestFirst.reduce((shown, secret) => shown.replaceAll(secret, MASK), text)
 }
 
 interface SecretMembers {
@@ -103,7 +103,7 @@ function maskText(text: string): string {
       // Not JSON: masked as plain text.
     }
   }
-  return text.replace(secretText, (_, scheme?: string) => (scheme ? `${scheme} ***` : '***'))
+  return text.replace(secretText, (_, scheme?: string) => (scheme ? `${scheme} ${MASK}` : MASK))
 }
 
 /** Returns a copy of a JSON value in which everything that looks like a secret, by its name or form, is masked. */
@@ -112,6 +112,6 @@ export function maskSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskSecrets)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, secretNamePattern.test(name) ? '***' : maskSecrets(member)])
+    Object.entries(value).map(([name, member]) => [name, secretNamePattern.test(name) ? MASK : maskSecrets(member)])
   )
 }

@@ -1,4 +1,5 @@
-import { maskUrl, replaceSecrets } from './secret-parts.ts'
+import { isStringArray } from './is-object.ts'
+import { maskUrl, replaceSecrets, secretMaps, secretMembers } from './secret-parts.ts'
 
 /** Allocator of variable names for values that are not written to a file */
 export interface References {
@@ -24,13 +25,6 @@ export function createReferences(): References {
   }
   return { name, refer: (...place) => `\${${name(...place)}}`, names: () => [...used] }
 }
-
-const secretMembers = new Set(['bearer_token', 'oauth_client_secret'])
-/** Maps whose values may all be secrets */
-const secretMaps = new Set(['headers', 'env'])
-
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 const hasPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(text)
 
@@ -62,7 +56,7 @@ export function replaceByReferences(
   }
   const members = Object.entries(config).map(([member, value]) => {
     const place = [name, member]
-    if (member === 'args' && isTexts(value)) return [member, writeArguments(value, place)]
+    if (member === 'args' && isStringArray(value)) return [member, writeArguments(value, place)]
     const isKeyed = member === 'url' && typeof value === 'string' && maskUrl(value) !== value
     return [member, write(value, isKeyed || secretMembers.has(member) || secretMaps.has(member), place)]
   })

@@ -1,6 +1,11 @@
 /** Replacement for secrets in every configuration that is displayed or stored readable */
 export const MASK = '***'
 
+/** Members of any configuration whose values are secret */
+export const secretMembers: ReadonlySet<string> = new Set(['bearer_token', 'oauth_client_secret', 'access_token'])
+/** Members of a configuration that are maps with secret values; their names are shown */
+export const secretMaps: ReadonlySet<string> = new Set(['headers', 'env'])
+
 /** Names whose values are treated as secrets */
 export const secretNamePattern =
   /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i

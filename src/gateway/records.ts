@@ -1,4 +1,5 @@
 import { missingNames, type NameLookup } from '../domain/groups.ts'
+import { MASK } from '../domain/secret-parts.ts'
 import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Catalog, Item, CatalogServer } from './catalog.ts'
 import type { GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
@@ -64,7 +65,7 @@ export function itemRecords(catalog: Catalog, kind: ItemKind, only?: CatalogServ
 }
 
 const masked = (env: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.keys(env).map((name) => [name, '***']))
+  Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
 
 /** Note on a server in session mode "stateful" that keeps no sessions. */
 const WITHOUT_SESSIONS =

@@ -14,6 +14,7 @@ import {
 import { isName, NAME_RULE } from '../../domain/names.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { maskSecrets } from '../../domain/redaction.ts'
+import { MASK } from '../../domain/secret-parts.ts'
 import { escapeText } from '../../domain/text.ts'
 import type { Cli } from '../cli.ts'
 import { writeAtomically } from '../config-file.ts'
@@ -143,8 +144,8 @@ const secretMember = /("?[\w-]*(?:auth|token|secret|key|passw|cookie)[\w-]*"?\s*
 /** Masks secrets in a changed line: in the old file any value may be one, in the new lines only the token. */
 function maskLine(line: string, token: string | undefined): string {
   const masked = line.startsWith('-')
-    ? String(maskSecrets(line.replace(secretMember, '$1"***"')))
-    : line.replaceAll(token ?? TOKEN_PLACEHOLDER, '***')
+    ? String(maskSecrets(line.replace(secretMember, `$1"${MASK}"`)))
+    : line.replaceAll(token ?? TOKEN_PLACEHOLDER, MASK)
   return escapeText(masked, 2_000)
 }
 

@@ -1,5 +1,6 @@
 import { expandPlaceholders } from '../../domain/placeholders.ts'
 import { importServers, type ImportedServer } from '../../domain/import-formats.ts'
+import { MASK } from '../../domain/secret-parts.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { readText } from '../input.ts'
@@ -45,7 +46,7 @@ function rowOf(server: ImportedServer, outcome: Row['outcome'], problem?: string
     name,
     outcome,
     transport: registration.transport,
-    target: (registration.url ?? registration.command ?? '').replace(/\?.*$/s, '?***'),
+    target: (registration.url ?? registration.command ?? '').replace(/\?.*$/s, `?${MASK}`),
     problems: problem === undefined ? problems : [...problems, problem],
     notes,
     ignored,

@@ -1,3 +1,4 @@
+import { isStringArray } from '../../domain/is-object.ts'
 import { secureUrlProblem } from '../../domain/upstream-url.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { OAuthHttp } from './oauth-http.ts'
@@ -36,8 +37,7 @@ const ASSUME = '"oauth_assume_pkce": true'
 const INSIDE = 'lies where the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
 
 const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
-const stringArray = (value: unknown): readonly string[] | undefined =>
-  Array.isArray(value) && value.every((each) => typeof each === 'string') ? (value as string[]) : undefined
+const stringArray = (value: unknown): readonly string[] | undefined => (isStringArray(value) ? value : undefined)
 
 const parameter = (header: string, name: string) => {
   const found = new RegExp(`(?:^|[\\s,])${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s,"]+))`, 'i').exec(header)

@@ -1,5 +1,6 @@
 import { createByteSearch, type ByteSearch, type ByteRange } from '../../domain/byte-search.ts'
 import { formsInJson } from '../../domain/redaction.ts'
+import { MASK } from '../../domain/secret-parts.ts'
 import { members } from '../json.ts'
 
 /** Treatment of results that contain a secret of the server that sent them. */
@@ -22,7 +23,7 @@ export interface ScreenOptions {
 const QUOTE = 34
 const BACKSLASH = 92
 const LOWER_U = 117
-const MASK = Buffer.from('***')
+const maskBytes = Buffer.from(MASK)
 
 const WITHHELD = JSON.stringify({
   code: -32603,
@@ -113,7 +114,7 @@ function redactStrings(bytes: Buffer, search: ByteSearch): Buffer | null {
       if (isWhole) {
         cleaned ??= Buffer.allocUnsafeSlow(bytes.length)
         length += bytes.copy(cleaned, length, copied, match.start)
-        length += MASK.copy(cleaned, length)
+        length += maskBytes.copy(cleaned, length)
         copied = strings.wholeEnd(match)
       }
       match = search.find(bytes, isWhole ? copied : match.start + 1, close)
