@@ -43,7 +43,16 @@ const MIN_CHUNK_BYTES = 16_384
 const MIN_BUFFER_BYTES = 4_096
 const MAX_BUFFER_BYTES = 65_536
 
-/** Collects the chunks of a stream. */
+/** Returns the filled part of a buffer; copied if most of the buffer is empty, which would stay in memory with it. */
+const trimmed = (buffer: Buffer, filled: number): Buffer => {
+  const part = buffer.subarray(0, filled)
+  return 2 * filled < buffer.length ? Buffer.from(part) : part
+}
+
+/**
+ * Collects the chunks of a stream. The first chunk and large ones are not copied; small ones share buffers, so many
+ * tiny chunks take no more memory than their bytes.
+ */
 export class BufferCollector {
   length = 0
   #buffers: Buffer[] = []
@@ -76,7 +85,7 @@ export class BufferCollector {
   }
 
   #close(): void {
-    if (this.#open) this.#buffers.push(this.#open.subarray(0, this.#filled))
+    if (this.#open) this.#buffers.push(trimmed(this.#open, this.#filled))
     this.#open = null
     this.#filled = 0
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import { Payload } from '../../src/gateway/payload.ts'
 import { BufferCollector, copyToScratch, sliceBuffers, includesText } from '../../src/gateway/pieces.ts'
@@ -46,6 +47,15 @@ holds(
   },
   200
 )
+
+test('small chunks between large ones take little more memory than their bytes', () => {
+  const collector = new BufferCollector()
+  for (let i = 0; i < 200; i++) collector.add(Buffer.alloc(i % 2 === 0 ? 16_384 : 1))
+  const { length } = collector
+  const memory = new Set(collector.take().map(({ buffer }) => buffer))
+  const bytes = [...memory].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  assert.ok(bytes < 1.1 * length, `${bytes} bytes for ${length}`)
+})
 
 const value = fc.oneof(fc.json({ maxDepth: 2 }), fc.constantFrom('"\\u00e9\\""', '1.50', '{"a" : [1 , 2]}', '"é€😀"'))
 const key = fc.constantFrom('_meta', '\\u005fmeta', 'a', '__proto__', 'content', 'é', 'is\\u0045rror')

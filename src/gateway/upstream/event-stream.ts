@@ -1,4 +1,4 @@
-import { GrowableBuffer } from './http-bytes.ts'
+import { BufferCollector, concatBuffers } from '../pieces.ts'
 
 const LF = 10
 const CR = 13
@@ -22,10 +22,10 @@ export class EventStream {
   readonly #maxEventBytes: number
   readonly #onEvent: (data: Buffer, type: string) => void
   /** Start of an unfinished line. */
-  #rest: GrowableBuffer | null = null
+  #rest: BufferCollector | null = null
   /** First data line of the event; from the second on, lines are collected in `#lines`. */
   #data: Buffer | null = null
-  #lines: GrowableBuffer | null = null
+  #lines: BufferCollector | null = null
   #type = ''
   #id: string | null = null
   #isAfterCarriageReturn = false
@@ -58,7 +58,7 @@ export class EventStream {
       if (lf >= 0 && lf < at) lf = chunk.indexOf(LF, at)
       if (cr >= 0 && cr < at) cr = chunk.indexOf(CR, at)
     }
-    if (at < chunk.length) (this.#rest ??= new GrowableBuffer()).add(chunk.subarray(at))
+    if (at < chunk.length) (this.#rest ??= new BufferCollector()).add(chunk.subarray(at))
     return this.bufferedBytes <= this.#maxEventBytes
   }
 
@@ -71,7 +71,7 @@ export class EventStream {
     let line = part
     if (this.#rest) {
       this.#rest.add(part)
-      line = this.#rest.take()
+      line = concatBuffers(this.#rest.take())
       this.#rest = null
     }
     if (this.#isAtStart) {
@@ -111,7 +111,7 @@ export class EventStream {
       return
     }
     if (this.#lines === null) {
-      this.#lines = new GrowableBuffer()
+      this.#lines = new BufferCollector()
       this.#lines.add(this.#data)
     }
     this.#lines.add(LINE_BREAK)
@@ -121,7 +121,7 @@ export class EventStream {
   #finishEvent(): void {
     if (this.#id !== null) this.lastEventId = this.#id
     const type = this.#type
-    const data = this.#lines?.take() ?? this.#data
+    const data = this.#lines ? concatBuffers(this.#lines.take()) : this.#data
     this.#type = ''
     this.#data = null
     this.#lines = null
