@@ -1,3 +1,4 @@
+import { MAX_TIMER_MS } from '../domain/timers.ts'
 import type { UpstreamOffer, StoredServer } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
 
@@ -53,7 +54,6 @@ const MAX_DELAY_MS = 5_000
 const CONCURRENCY = 4
 /** Minimum for the lifetime that an upstream declares for its lists. */
 const MIN_TTL_MS = 10_000
-const MAX_TIMER_MS = 2 ** 31 - 1
 const FIRST_SUGGESTION_DELAY_MS = 1_000
 const MAX_SUGGESTION_DELAY_MS = 60_000
 /** Delays the first re-read until the start has finished; a random part keeps replicas apart. */

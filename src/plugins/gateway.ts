@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { PRODUCT } from '../domain/product.ts'
+import { MAX_TIMER_MS } from '../domain/timers.ts'
 import { AppError, unavailable } from '../errors.ts'
 import { createCallLog } from '../gateway/call-log.ts'
 import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
@@ -149,7 +150,7 @@ export default fp<GatewayPluginOptions>(
       async open() {
         opened = await open(app, options)
       },
-      startWaitMs: databaseUrl === undefined ? 2 ** 31 - 1 : START_WAIT_MS,
+      startWaitMs: databaseUrl === undefined ? MAX_TIMER_MS : START_WAIT_MS,
       onRetry: ({ cause: err }) => app.log.warn({ err }, 'the registry database is not reachable; waiting for it'),
       onFailure
     })

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { isObject } from '../../domain/is-object.ts'
+import { MAX_TIMER_MS } from '../../domain/timers.ts'
 import type { ToolResult } from '../../schemas/tool.ts'
 import type { EffectiveTools } from '../../schemas/tool-group.ts'
 import { withQuery } from '../api.ts'
@@ -65,7 +66,7 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 }
 function milliseconds(text: string): number {
   const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(text) ?? []
   const value = Math.round(Number(count) * units[unit]!)
-  if (!(value > 0 && value < 2 ** 31)) throw usage('--timeout must be a duration such as 60s, 500ms or 2m')
+  if (!(value > 0 && value <= MAX_TIMER_MS)) throw usage('--timeout must be a duration such as 60s, 500ms or 2m')
   return value
 }
 

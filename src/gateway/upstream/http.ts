@@ -2,6 +2,7 @@ import type { buildConnector } from 'undici'
 import { objectOr } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/protocol.ts'
 import { PRODUCT } from '../../domain/product.ts'
+import { timeLeft } from '../../domain/timers.ts'
 import type { Verdict } from '../../registry/model.ts'
 import { createBatchScheduler, type BatchScheduler } from '../later.ts'
 import type { Authorization } from './authorization.ts'
@@ -54,7 +55,6 @@ export interface HttpClient extends TransportClient {
   open(options: OpenOptions): Promise<HttpConnection>
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1
 const DEFAULT_CONNECTIONS = 128
 const DEFAULT_MAX_REQUESTS = 4096
 const emptyGreeting: ServerGreeting = {
@@ -65,7 +65,6 @@ const emptyGreeting: ServerGreeting = {
 }
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
-const timeLeft = (deadline: number) => Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER)
 const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 function readGreeting(answer: Answer): ServerGreeting {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { timeLeft } from '../../domain/timers.ts'
 import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model.ts'
 import { shapeProblem } from '../item-shape.ts'
 import { createLeftOut, type LeftOutList, type Problem } from '../left-out.ts'
@@ -52,7 +53,6 @@ const MAX_ELEMENTS = 2 * MAX_ITEMS
 /** Limit for all lists of one upstream together. */
 const MAX_TOTAL_BYTES = 67_108_864
 const MAX_WARNINGS = 10
-const LONGEST_TIMER = 2 ** 31 - 1
 const METHOD_NOT_FOUND = -32601
 
 interface ListKind {
@@ -106,7 +106,7 @@ export async function sendRequest(
 ): Promise<Answer> {
   const call = new Call({ method, members: params, meta: '' }, listingSink)
   const stop = () => call.stop(new UpstreamFailure('timeout', `did not answer ${method} in time`))
-  const timer = setTimeout(stop, Math.min(Math.max(0, deadline - performance.now()), LONGEST_TIMER))
+  const timer = setTimeout(stop, timeLeft(deadline))
   try {
     return await connection.send(call)
   } finally {

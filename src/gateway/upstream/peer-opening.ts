@@ -1,5 +1,6 @@
 import { objectOr } from '../../domain/is-object.ts'
 import { PRODUCT } from '../../domain/product.ts'
+import { timeLeft } from '../../domain/timers.ts'
 import { silentSink, Call } from './call.ts'
 import type { OutgoingRequest } from './call.ts'
 import type { ServerGreeting, OpenOptions } from './connection.ts'
@@ -7,8 +8,6 @@ import { UpstreamFailure } from './failure.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, META, MODERN_VERSION } from '../../domain/protocol.ts'
 import type { JsonRpcPeer } from './peer.ts'
 import { checkGreeting } from './pending.ts'
-
-const LONGEST_TIMER = 2 ** 31 - 1
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -27,7 +26,7 @@ async function sendRequest(
 ): Promise<JsonObject> {
   const call = new Call(request, { ...silentSink, capabilities })
   const expire = () => call.stop(new UpstreamFailure('timeout', `no answer to ${request.method} in time`))
-  const timer = setTimeout(expire, Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER))
+  const timer = setTimeout(expire, timeLeft(deadline))
   try {
     const { kind, body } = await peer.send(call)
     checkGreeting(body.length)

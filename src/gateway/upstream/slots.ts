@@ -1,3 +1,4 @@
+import { timeLeft } from '../../domain/timers.ts'
 import { createQuota } from '../shares.ts'
 import { UpstreamFailure } from './failure.ts'
 
@@ -110,7 +111,7 @@ export function createSlotPool(
         queue.splice(queue.indexOf(waiter), 1)
         reject(refusal(holder, `none of the ${noun} became free in time`))
       }
-      const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
+      const timer = setTimeout(giveUp, timeLeft(deadline))
       const waiter: Waiter = { holder, timer, grant: () => resolve(grant(holder)) }
       queue.push(waiter)
       makeRoom(holder)

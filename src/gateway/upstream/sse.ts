@@ -1,4 +1,5 @@
 import { PRODUCT } from '../../domain/product.ts'
+import { timeLeft } from '../../domain/timers.ts'
 import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { statusFailure } from './http-failure.ts'
@@ -27,7 +28,6 @@ interface ClientContext {
 
 const POST_TIMEOUT_MS = 30_000
 const DEFAULT_MAX_REQUESTS = 4096
-const LONGEST_TIMER = 2 ** 31 - 1
 
 const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
 const overloaded = () => new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false })
@@ -133,7 +133,7 @@ async function openConnection(
   })
   streams.add(stream)
   const expire = () => stream.fail(new UpstreamFailure('timeout', 'opened no event stream in time'))
-  const timer = setTimeout(expire, Math.min(Math.max(open.deadline - performance.now(), 0), LONGEST_TIMER))
+  const timer = setTimeout(expire, timeLeft(open.deadline))
   stream.onClose = () => streams.delete(stream)
   pool.stream(streamHeaders(headers), stream.handler)
   try {
