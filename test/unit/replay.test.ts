@@ -19,7 +19,7 @@ async function start(t: TestContext) {
     maxSessions: 10,
     quota: createQuota(Infinity),
     idleMs: 60_000,
-    onEnd: replays.endSession,
+    onEnd: (session) => replays.endSession(session),
     announceEnd() {}
   })
   const responses: ServerResponse[] = []

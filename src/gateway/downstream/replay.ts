@@ -62,151 +62,164 @@ const eventIdPattern = /^[A-Za-z0-9-]{8}[0-9a-z]+_\d{1,15}$/
 
 const sendsPrimingEvent = ({ session }: StoredStream) => session.version >= LATEST_LEGACY_VERSION
 
-export function createEventStore(): EventStore {
-  // unique per process: an id issued before a restart must not match a new stream of the same session
-  const prefix = randomBytes(6).toString('base64url').replace(/_/g, '-')
-  const openStreams = new Set<StoredStream>()
-  // ordered by end time
-  const endedStreams = new Set<StoredStream>()
-  const byId = new Map<string, StoredStream>()
-  let total = 0
-  /** Bytes stored per principal. */
-  const bytesByPrincipal = new Map<string, number>()
-  let opened = 0
+export const createEventStore = (): EventStore => new BoundedEventStore()
 
-  const addBytes = ({ session }: StoredStream, length: number) => {
-    const size = (bytesByPrincipal.get(session.principal) ?? 0) + length
-    if (size > 0) bytesByPrincipal.set(session.principal, size)
-    else bytesByPrincipal.delete(session.principal)
-    total += length
+class BoundedEventStore implements EventStore {
+  // unique per process: an id issued before a restart must not match a new stream of the same session
+  readonly #prefix = randomBytes(6).toString('base64url').replace(/_/g, '-')
+  readonly #openStreams = new Set<StoredStream>()
+  // ordered by end time
+  readonly #endedStreams = new Set<StoredStream>()
+  readonly #byId = new Map<string, StoredStream>()
+  #totalBytes = 0
+  readonly #bytesByPrincipal = new Map<string, number>()
+  /** Number of streams opened so far. */
+  #opened = 0
+  readonly #timer = setInterval(() => this.#sweep(), SWEEP_MS).unref()
+
+  open(session: Session, writer: HttpReply): StoredStream {
+    const stream: StoredStream = {
+      id: `${this.#prefix}${(++this.#opened).toString(36)}`,
+      session,
+      writer,
+      reader: writer,
+      last: 0,
+      events: [],
+      size: 0,
+      idleSince: null,
+      isEnded: false,
+      onDrop: null,
+      onResume: null
+    }
+    this.#openStreams.add(stream)
+    this.#byId.set(stream.id, stream)
+    ;(session.storedStreams ??= new Set()).add(stream)
+    if (sendsPrimingEvent(stream)) writer.writeFrame(`id: ${stream.id}_0\nretry: 1000\ndata:\n\n`)
+    return stream
   }
 
-  const deleteStream = (stream: StoredStream) => {
+  add(stream: StoredStream, line: string): void {
+    if (stream.isEnded) return
+    stream.events.push(line)
+    const size = sizeOf(line)
+    stream.size += size
+    this.#addBytes(stream, size)
+    while (stream.events.length > MAX_EVENTS || (stream.size > MAX_BYTES && stream.events.length > 1))
+      this.#dropOldestEvent(stream)
+    stream.last++
+    stream.reader?.writeEvent(line, `${stream.id}_${stream.last}`)
+    this.#makeRoom()
+  }
+
+  end(stream: StoredStream): void {
+    if (stream.isEnded) return
     stream.isEnded = true
-    openStreams.delete(stream)
-    if (endedStreams.delete(stream)) addBytes(stream, -STREAM_BYTES)
-    byId.delete(stream.id)
+    stream.idleSince = performance.now()
+    this.#openStreams.delete(stream)
+    this.#endedStreams.add(stream)
+    this.#addBytes(stream, STREAM_BYTES)
+    stream.reader?.endConnection()
+    stream.reader = null
+    this.#makeRoom()
+    const { storedStreams } = stream.session
+    if (!storedStreams || storedStreams.size <= MAX_ENDED) return
+    for (const old of storedStreams) if (old.isEnded) return this.#deleteStream(old)
+  }
+
+  detach(stream: StoredStream, reader: HttpReply): boolean {
+    if (stream.reader !== reader) return true
+    stream.reader = null
+    stream.idleSince = performance.now()
+    if (stream.last === 0 && !sendsPrimingEvent(stream)) {
+      this.#deleteStream(stream)
+      return false
+    }
+    stream.onDrop?.()
+    return true
+  }
+
+  find(session: Session, eventId: string): { stream: StoredStream; after: number } | undefined {
+    const at = eventId.lastIndexOf('_')
+    const stream = this.#byId.get(eventId.slice(0, Math.max(at, 0)))
+    const number = eventId.slice(at + 1)
+    if (stream?.session !== session || !/^\d{1,15}$/.test(number)) return undefined
+    const after = Number(number)
+    return after <= stream.last ? { stream, after } : undefined
+  }
+
+  isFromOtherProcess(eventId: string): boolean {
+    return eventIdPattern.test(eventId) && !eventId.startsWith(this.#prefix)
+  }
+
+  resume(stream: StoredStream, after: number, reader: HttpReply): void {
+    stream.reader?.endConnection()
+    const first = stream.last - stream.events.length + 1
+    for (const [i, line] of stream.events.entries()) {
+      if (first + i > after) reader.writeEvent(line, `${stream.id}_${first + i}`)
+    }
+    if (stream.isEnded) return reader.endConnection()
+    stream.reader = reader
+    stream.idleSince = null
+    stream.onResume?.()
+  }
+
+  endSession({ storedStreams }: Session): void {
+    for (const stream of [...(storedStreams ?? [])]) {
+      this.end(stream)
+      this.#deleteStream(stream)
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #addBytes({ session }: StoredStream, length: number): void {
+    const size = (this.#bytesByPrincipal.get(session.principal) ?? 0) + length
+    if (size > 0) this.#bytesByPrincipal.set(session.principal, size)
+    else this.#bytesByPrincipal.delete(session.principal)
+    this.#totalBytes += length
+  }
+
+  #deleteStream(stream: StoredStream): void {
+    stream.isEnded = true
+    this.#openStreams.delete(stream)
+    if (this.#endedStreams.delete(stream)) this.#addBytes(stream, -STREAM_BYTES)
+    this.#byId.delete(stream.id)
     stream.session.storedStreams?.delete(stream)
-    addBytes(stream, -stream.size)
+    this.#addBytes(stream, -stream.size)
     stream.size = 0
     stream.events.length = 0
   }
-  const dropOldestEvent = (stream: StoredStream) => {
+
+  #dropOldestEvent(stream: StoredStream): void {
     const size = sizeOf(stream.events.shift()!)
     stream.size -= size
-    addBytes(stream, -size)
+    this.#addBytes(stream, -size)
   }
+
   /**
    * Evicts events of the principal that stores the most, its ended streams first, so that one client cannot displace
    * the others.
    */
-  const makeRoom = () => {
-    while (total > MAX_TOTAL_BYTES) {
-      const [principal] = [...bytesByPrincipal].reduce((a, b) => (b[1] > a[1] ? b : a))
-      for (const stream of endedStreams) {
-        if (total <= MAX_TOTAL_BYTES) return
-        if (stream.session.principal === principal) deleteStream(stream)
+  #makeRoom(): void {
+    while (this.#totalBytes > MAX_TOTAL_BYTES) {
+      const [principal] = [...this.#bytesByPrincipal].reduce((a, b) => (b[1] > a[1] ? b : a))
+      for (const stream of this.#endedStreams) {
+        if (this.#totalBytes <= MAX_TOTAL_BYTES) return
+        if (stream.session.principal === principal) this.#deleteStream(stream)
       }
-      for (const stream of openStreams) {
+      for (const stream of this.#openStreams) {
         if (stream.session.principal !== principal) continue
-        while (total > MAX_TOTAL_BYTES && stream.events.length > 0) dropOldestEvent(stream)
+        while (this.#totalBytes > MAX_TOTAL_BYTES && stream.events.length > 0) this.#dropOldestEvent(stream)
       }
     }
   }
-  const sweep = () => {
+
+  #sweep(): void {
     const limit = performance.now() - KEEP_MS
-    for (const stream of endedStreams) if (stream.idleSince! < limit) deleteStream(stream)
-    for (const { idleSince, onDrop, writer } of openStreams)
+    for (const stream of this.#endedStreams) if (stream.idleSince! < limit) this.#deleteStream(stream)
+    for (const { idleSince, onDrop, writer } of this.#openStreams)
       if (onDrop && idleSince !== null && idleSince < limit) writer.close()
-  }
-  const timer = setInterval(sweep, SWEEP_MS).unref()
-
-  const end = (stream: StoredStream) => {
-    if (stream.isEnded) return
-    stream.isEnded = true
-    stream.idleSince = performance.now()
-    openStreams.delete(stream)
-    endedStreams.add(stream)
-    addBytes(stream, STREAM_BYTES)
-    stream.reader?.endConnection()
-    stream.reader = null
-    makeRoom()
-    const { storedStreams } = stream.session
-    if (!storedStreams || storedStreams.size <= MAX_ENDED) return
-    for (const old of storedStreams) if (old.isEnded) return deleteStream(old)
-  }
-
-  return {
-    open(session, writer) {
-      const stream: StoredStream = {
-        id: `${prefix}${(++opened).toString(36)}`,
-        session,
-        writer,
-        reader: writer,
-        last: 0,
-        events: [],
-        size: 0,
-        idleSince: null,
-        isEnded: false,
-        onDrop: null,
-        onResume: null
-      }
-      openStreams.add(stream)
-      byId.set(stream.id, stream)
-      ;(session.storedStreams ??= new Set()).add(stream)
-      if (sendsPrimingEvent(stream)) writer.writeFrame(`id: ${stream.id}_0\nretry: 1000\ndata:\n\n`)
-      return stream
-    },
-    add(stream, line) {
-      if (stream.isEnded) return
-      stream.events.push(line)
-      const size = sizeOf(line)
-      stream.size += size
-      addBytes(stream, size)
-      while (stream.events.length > MAX_EVENTS || (stream.size > MAX_BYTES && stream.events.length > 1))
-        dropOldestEvent(stream)
-      stream.last++
-      stream.reader?.writeEvent(line, `${stream.id}_${stream.last}`)
-      makeRoom()
-    },
-    end,
-    detach(stream, reader) {
-      if (stream.reader !== reader) return true
-      stream.reader = null
-      stream.idleSince = performance.now()
-      if (stream.last === 0 && !sendsPrimingEvent(stream)) {
-        deleteStream(stream)
-        return false
-      }
-      stream.onDrop?.()
-      return true
-    },
-    find(session, eventId) {
-      const at = eventId.lastIndexOf('_')
-      const stream = byId.get(eventId.slice(0, Math.max(at, 0)))
-      const number = eventId.slice(at + 1)
-      if (stream?.session !== session || !/^\d{1,15}$/.test(number)) return undefined
-      const after = Number(number)
-      return after <= stream.last ? { stream, after } : undefined
-    },
-    isFromOtherProcess: (eventId) => eventIdPattern.test(eventId) && !eventId.startsWith(prefix),
-    resume(stream, after, reader) {
-      stream.reader?.endConnection()
-      const first = stream.last - stream.events.length + 1
-      for (const [i, line] of stream.events.entries()) {
-        if (first + i > after) reader.writeEvent(line, `${stream.id}_${first + i}`)
-      }
-      if (stream.isEnded) return reader.endConnection()
-      stream.reader = reader
-      stream.idleSince = null
-      stream.onResume?.()
-    },
-    endSession({ storedStreams }) {
-      for (const stream of [...(storedStreams ?? [])]) {
-        end(stream)
-        deleteStream(stream)
-      }
-    },
-    close: () => clearInterval(timer)
   }
 }
