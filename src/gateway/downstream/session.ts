@@ -151,18 +151,134 @@ const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
 const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-export function createSessions({ key, maxSessions, quota, idleMs, onEnd, announceEnd }: SessionOptions): Sessions {
+export const createSessions = (options: SessionOptions): Sessions => new SessionTable(options)
+
+class SessionTable implements Sessions {
+  readonly #options: SessionOptions
   // ordered by last use, accurate to one second
-  const known = new Map<string, Session>()
+  readonly #known = new Map<string, Session>()
   /** Grouped by principal: one that ends many sessions evicts only its own entries. */
-  const ended = createFairShareCache<true>({
+  readonly #ended = createFairShareCache<true>({
     maxBytes: MAX_ENDED_BYTES,
     maxBytesPerOwner: MAX_ENDED_BYTES,
     maxAgeMs: MAX_AGE_S * 1000
   })
+  readonly #timer: NodeJS.Timeout
 
-  const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
-  const addSession = (id: string, { p, e, r, c }: Pick<Claims, 'p' | 'e' | 'r' | 'c'>): Session => {
+  constructor(options: SessionOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.idleMs)).unref()
+  }
+
+  create(
+    principal: string,
+    endpoint: string,
+    version: string,
+    capabilities: Record<string, unknown>
+  ): Session | SessionLimit {
+    const limit = this.#reserve(principal)
+    if (limit) return limit
+    const claims: Claims = {
+      p: principal,
+      e: endpoint,
+      r: version,
+      c: capabilities,
+      t: nowSeconds(),
+      n: randomBytes(16).toString('base64url')
+    }
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+    return this.#add(`${payload}.${this.#sign(payload)}`, claims)
+  }
+
+  open(principal: string, endpoint: string): Session | SessionLimit {
+    return (
+      this.#reserve(principal) ??
+      this.#add(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
+    )
+  }
+
+  find(id: string, principal: string, endpoint: string): Session | undefined {
+    const session = this.#known.get(id) ?? this.#restore(id, principal, endpoint)
+    if (!session || session.principal !== principal || session.endpoint !== endpoint) return undefined
+    const now = performance.now()
+    if (now - session.lastUsed > REORDER_MS) {
+      this.#known.delete(id)
+      this.#known.set(id, session)
+    }
+    session.lastUsed = now
+    if (session.visitor) session.visitor.seenAt = Date.now()
+    return session
+  }
+
+  end(session: Session): void {
+    this.expire(session)
+    const sessionEnd = this.endOf(session)
+    if (sessionEnd) this.#options.announceEnd(sessionEnd)
+  }
+
+  endOf(session: Session): SessionEnd | undefined {
+    const { id, principal } = session
+    const claims = isSigned(session) ? this.#verify(id) : undefined
+    return claims && { mark: signatureOf(id), principal, expiresAt: (claims.t + MAX_AGE_S) * 1000 }
+  }
+
+  removeEnded(ends: readonly EndedSession[]): void {
+    const unrecorded = ends.filter((end) => !this.#isEnded(end))
+    for (const end of unrecorded) this.#rememberEnd(end)
+    const marks = new Set(unrecorded.map(({ mark }) => mark))
+    if (marks.size === 0) return
+    for (const session of this.#known.values())
+      if (isSigned(session) && marks.has(signatureOf(session.id))) this.#remove(session)
+  }
+
+  *withOpenStream(): Iterable<Session> {
+    for (const session of this.#known.values()) if (session.streams.size > 0) yield session
+  }
+
+  expire(session: Session): void {
+    if (isSigned(session)) this.#rememberEnd({ mark: signatureOf(session.id), principal: session.principal })
+    this.#remove(session)
+  }
+
+  filter(matches: (session: Session) => boolean): Session[] {
+    return [...this.#known.values()].filter(matches)
+  }
+
+  get size(): number {
+    return this.#known.size
+  }
+
+  countCalls(): number {
+    let count = 0
+    for (const { calls } of this.#known.values()) count += calls.size
+    return count
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const session of this.#known.values()) this.#remove(session)
+  }
+
+  #reserve(principal: string): SessionLimit | undefined {
+    const { quota, maxSessions } = this.#options
+    if (!quota.acquire(principal) && !(this.#makeRoom(principal) && quota.acquire(principal))) return 'limited'
+    if (this.#known.size < maxSessions || this.#makeRoom()) return undefined
+    quota.release(principal)
+    return 'full'
+  }
+
+  /** Evicts the session that has been idle longest, of all principals or of the given one. */
+  #makeRoom(principal?: string): boolean {
+    for (const session of this.#known.values()) {
+      if (principal !== undefined && session.principal !== principal) continue
+      if (session.streams.size > 0 || session.calls.size > 0) continue
+      this.#remove(session)
+      return true
+    }
+    return false
+  }
+
+  #add(id: string, { p, e, r, c }: Pick<Claims, 'p' | 'e' | 'r' | 'c'>): Session {
     const session: Session = {
       id,
       principal: p,
@@ -181,130 +297,50 @@ export function createSessions({ key, maxSessions, quota, idleMs, onEnd, announc
       visitor: null,
       lastUsed: performance.now()
     }
-    known.set(id, session)
+    this.#known.set(id, session)
     return session
   }
-  const removeSession = (session: Session) => {
-    if (!known.delete(session.id)) return
-    quota.release(session.principal)
-    onEnd(session)
+
+  #restore(id: string, principal: string, endpoint: string): Session | undefined {
+    if (this.#isEnded({ mark: signatureOf(id), principal })) return undefined
+    const claims = this.#verify(id)
+    if (claims?.p !== principal || claims.e !== endpoint) return undefined
+    return nowSeconds() - claims.t > MAX_AGE_S || this.#reserve(principal) ? undefined : this.#add(id, claims)
   }
-  /** Evicts the session that has been idle longest, of all principals or of the given one. */
-  const makeRoom = (principal?: string): boolean => {
-    for (const session of known.values()) {
-      if (principal !== undefined && session.principal !== principal) continue
-      if (session.streams.size > 0 || session.calls.size > 0) continue
-      removeSession(session)
-      return true
-    }
-    return false
+
+  #remove(session: Session): void {
+    if (!this.#known.delete(session.id)) return
+    this.#options.quota.release(session.principal)
+    this.#options.onEnd(session)
   }
-  const reserve = (principal: string): SessionLimit | undefined => {
-    if (!quota.acquire(principal) && !(makeRoom(principal) && quota.acquire(principal))) return 'limited'
-    if (known.size < maxSessions || makeRoom()) return undefined
-    quota.release(principal)
-    return 'full'
+
+  #sign(payload: string): string {
+    return createHmac('sha256', this.#options.key).update(payload).digest('base64url')
   }
-  const verify = (id: string): Claims | undefined => {
+
+  #verify(id: string): Claims | undefined {
     const dot = id.indexOf('.')
     if (dot <= 0) return undefined
     const payload = id.slice(0, dot)
     const given = Buffer.from(id.slice(dot + 1))
-    const expected = Buffer.from(sign(payload))
+    const expected = Buffer.from(this.#sign(payload))
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims
   }
-  const isEnded = ({ mark, principal }: EndedSession) => ended.newest(mark, { owner: principal }) !== undefined
-  const restoreSession = (id: string, principal: string, endpoint: string): Session | undefined => {
-    if (isEnded({ mark: signatureOf(id), principal })) return undefined
-    const claims = verify(id)
-    if (claims?.p !== principal || claims.e !== endpoint) return undefined
-    return nowSeconds() - claims.t > MAX_AGE_S || reserve(principal) ? undefined : addSession(id, claims)
-  }
-  const rememberEnd = ({ mark, principal }: EndedSession) => ended.set(principal, '', mark, true)
-  const expire = (session: Session) => {
-    if (isSigned(session)) rememberEnd({ mark: signatureOf(session.id), principal: session.principal })
-    removeSession(session)
-  }
-  const endOf = (session: Session): SessionEnd | undefined => {
-    const { id, principal } = session
-    const claims = isSigned(session) ? verify(id) : undefined
-    return claims && { mark: signatureOf(id), principal, expiresAt: (claims.t + MAX_AGE_S) * 1000 }
-  }
-  const end = (session: Session) => {
-    expire(session)
-    const sessionEnd = endOf(session)
-    if (sessionEnd) announceEnd(sessionEnd)
-  }
-  const removeEnded = (ends: readonly EndedSession[]) => {
-    const unrecorded = ends.filter((end) => !isEnded(end))
-    for (const end of unrecorded) rememberEnd(end)
-    const marks = new Set(unrecorded.map(({ mark }) => mark))
-    if (marks.size === 0) return
-    for (const session of known.values())
-      if (isSigned(session) && marks.has(signatureOf(session.id))) removeSession(session)
-  }
-  const sweep = () => {
-    const now = performance.now()
-    for (const session of known.values()) {
-      if (session.streams.size > 0 || session.calls.size > 0) session.lastUsed = now
-      else if (now - session.lastUsed > idleMs) expire(session)
-    }
-  }
-  const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
 
-  return {
-    create(principal, endpoint, version, capabilities) {
-      const limit = reserve(principal)
-      if (limit) return limit
-      const claims: Claims = {
-        p: principal,
-        e: endpoint,
-        r: version,
-        c: capabilities,
-        t: nowSeconds(),
-        n: randomBytes(16).toString('base64url')
-      }
-      const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
-      return addSession(`${payload}.${sign(payload)}`, claims)
-    },
-    open(principal, endpoint) {
-      return (
-        reserve(principal) ??
-        addSession(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
-      )
-    },
-    find(id, principal, endpoint) {
-      const session = known.get(id) ?? restoreSession(id, principal, endpoint)
-      if (!session || session.principal !== principal || session.endpoint !== endpoint) return undefined
-      const now = performance.now()
-      if (now - session.lastUsed > REORDER_MS) {
-        known.delete(id)
-        known.set(id, session)
-      }
-      session.lastUsed = now
-      if (session.visitor) session.visitor.seenAt = Date.now()
-      return session
-    },
-    end,
-    endOf,
-    expire,
-    removeEnded,
-    *withOpenStream() {
-      for (const session of known.values()) if (session.streams.size > 0) yield session
-    },
-    filter: (matches) => [...known.values()].filter(matches),
-    countCalls() {
-      let count = 0
-      for (const { calls } of known.values()) count += calls.size
-      return count
-    },
-    get size() {
-      return known.size
-    },
-    close() {
-      clearInterval(timer)
-      for (const session of known.values()) removeSession(session)
+  #isEnded({ mark, principal }: EndedSession): boolean {
+    return this.#ended.newest(mark, { owner: principal }) !== undefined
+  }
+
+  #rememberEnd({ mark, principal }: EndedSession): void {
+    this.#ended.set(principal, '', mark, true)
+  }
+
+  #sweep(): void {
+    const now = performance.now()
+    for (const session of this.#known.values()) {
+      if (session.streams.size > 0 || session.calls.size > 0) session.lastUsed = now
+      else if (now - session.lastUsed > this.#options.idleMs) this.expire(session)
     }
   }
 }
