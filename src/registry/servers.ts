@@ -24,172 +24,198 @@ import type { Db, Tables } from './tables.ts'
 const noDifference: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
 
 /** Creates the repository of servers for a write. Names are exact; methods throw a 404 AppError for an unknown name. */
-export function createServerRepository(context: WriteContext) {
-  const { db, keys, encryptionKeys, version, recordEffect } = context
+export const createServerRepository = (context: WriteContext) => ({
+  /**
+   * Inserts a server and returns its id. Throws a 409 AppError if the name is taken; the transaction is then aborted, so
+   * the error must propagate.
+   */
+  create: (config: ServerConfig, offer: UpstreamOffer) => insertServer(context, config, offer),
 
-  const columns = (id: string, config: ServerConfig, offer: UpstreamOffer) => ({
-    transport: config.transport,
-    description: config.description ?? null,
-    session_mode: config.session_mode,
-    settings: JSON.stringify(maskSettings(config)),
-    sealed: encryptSecrets(encryptionKeys, id, config),
-    verdict: JSON.stringify(offer.verdict),
-    left_out: leftOutText(offer),
-    revision: version
+  async remove(name: string): Promise<void> {
+    if (!(await removeServerIfExists(context, name))) throw notFound('server', name)
+  },
+
+  /** Removes the server if it exists (`force`), and returns true if it did. */
+  removeIfExists: (name: string) => removeServerIfExists(context, name),
+
+  /**
+   * Replaces a server's configuration and returns its id. The server's enabled flag and those of the remaining items are
+   * kept. Throws a 409 AppError if its configuration no longer equals `expected`.
+   */
+  replace: (name: string, config: ServerConfig, offer: UpstreamOffer, expected?: ConnectionConfig) =>
+    replaceServer(context, name, config, offer, expected),
+
+  /**
+   * Encrypts secrets in URLs and arguments that version 0.1 stored in plain text, and returns the names of the changed
+   * servers. Skips servers whose secrets cannot be decrypted.
+   */
+  encryptPlainSecrets: () => encryptPlainSecrets(context),
+
+  /**
+   * Enables or disables a server, and returns the upstream's names of its enabled tools and prompts: those that appear
+   * or disappear if `changed` is true.
+   */
+  setEnabled: (name: string, enabled: boolean) => setServerEnabled(context, name, enabled),
+
+  /**
+   * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
+   * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration no longer equals `expected`.
+   */
+  refresh: (id: string, offer: UpstreamOffer, expected?: ConnectionConfig) => storeRefresh(context, id, offer, expected)
+})
+
+const columns = (
+  { encryptionKeys, version }: WriteContext,
+  id: string,
+  config: ServerConfig,
+  offer: UpstreamOffer
+) => ({
+  transport: config.transport,
+  description: config.description ?? null,
+  session_mode: config.session_mode,
+  settings: JSON.stringify(maskSettings(config)),
+  sealed: encryptSecrets(encryptionKeys, id, config),
+  verdict: JSON.stringify(offer.verdict),
+  left_out: leftOutText(offer),
+  revision: version
+})
+
+async function insertServer(context: WriteContext, config: ServerConfig, offer: UpstreamOffer): Promise<string> {
+  const { db, recordEffect } = context
+  const id = randomUUID()
+  try {
+    await db
+      .insertInto('servers')
+      .values({ id, name: config.name, ...columns(context, id, config, offer) })
+      .execute()
+  } catch (error) {
+    throw isUniqueViolation(error, 'servers_name_key') ? conflict('server', config.name) : error
+  }
+  const { after: items } = await storeItems(db, id, offer.items)
+  recordEffect({ after: { ...auditMembers(config, offer.verdict, true), items } })
+  return id
+}
+
+async function removeServerIfExists({ db, keys, recordEffect }: WriteContext, name: string): Promise<boolean> {
+  const before = await db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
+  if (!before) return false
+  const items = await readFingerprints(db, before.id)
+  await db.deleteFrom('servers').where('id', '=', before.id).execute()
+  recordEffect({ before: { ...storedAuditMembers(keys, before), items } })
+  return true
+}
+
+async function replaceServer(
+  context: WriteContext,
+  name: string,
+  config: ServerConfig,
+  offer: UpstreamOffer,
+  expected?: ConnectionConfig
+): Promise<string> {
+  const { db, keys, version, recordEffect } = context
+  const row = await db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
+  if (!row) throw notFound('server', name)
+  if (expected && !isSameConfig(row, expected))
+    throw new AppError(409, `server "${name}" has been changed meanwhile: try again`)
+  const { id, enabled } = row
+  await db
+    .updateTable('servers')
+    .set({ ...columns(context, id, config, offer), ...revisionColumns(version) })
+    .where('id', '=', id)
+    .execute()
+  const { before, after } = await storeItems(db, id, offer.items)
+  const [instructionsBefore, instructionsAfter] = changedInstructions(
+    row.verdict,
+    offer.verdict,
+    redactorFor(keys, row, config)
+  )
+  recordEffect({
+    before: { ...storedAuditMembers(keys, row), items: before, ...instructionsBefore },
+    after: { ...auditMembers(config, offer.verdict, enabled), items: after, ...instructionsAfter }
   })
+  return id
+}
 
-  const removeIfExists = async (name: string): Promise<boolean> => {
-    const before = await db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
-    if (!before) return false
-    const items = await readFingerprints(db, before.id)
-    await db.deleteFrom('servers').where('id', '=', before.id).execute()
-    recordEffect({ before: { ...storedAuditMembers(keys, before), items } })
-    return true
+async function encryptPlainSecrets({
+  db,
+  keys,
+  encryptionKeys,
+  version,
+  recordEffect
+}: WriteContext): Promise<string[]> {
+  const rows = await db.selectFrom('servers').select(serverColumns).forUpdate().execute()
+  const changedNames: string[] = []
+  for (const row of rows) {
+    if (!hasUnmaskedSecrets(JSON.parse(row.settings) as ServerSettings) || !canDecrypt(keys, row)) continue
+    const config = toConfig(row, decryptSecrets(keys, row))
+    await db
+      .updateTable('servers')
+      .set({
+        settings: JSON.stringify(maskSettings(config)),
+        sealed: encryptSecrets(encryptionKeys, row.id, config),
+        ...revisionColumns(version)
+      })
+      .where('id', '=', row.id)
+      .execute()
+    changedNames.push(row.name)
   }
+  if (changedNames.length > 0) recordEffect({ after: { servers: changedNames } })
+  return changedNames
+}
 
-  return {
-    /**
-     * Inserts a server and returns its id. Throws a 409 AppError if the name is taken; the transaction is then aborted,
-     * so the error must propagate.
-     */
-    async create(config: ServerConfig, offer: UpstreamOffer): Promise<string> {
-      const id = randomUUID()
-      try {
-        await db
-          .insertInto('servers')
-          .values({ id, name: config.name, ...columns(id, config, offer) })
-          .execute()
-      } catch (error) {
-        throw isUniqueViolation(error, 'servers_name_key') ? conflict('server', config.name) : error
-      }
-      const { after: items } = await storeItems(db, id, offer.items)
-      recordEffect({ after: { ...auditMembers(config, offer.verdict, true), items } })
-      return id
+async function setServerEnabled({ db, version, recordEffect }: WriteContext, name: string, enabled: boolean) {
+  const { id, enabled: before } = await findServer(db, name)
+  const changed = before !== enabled
+  if (changed) {
+    await db
+      .updateTable('servers')
+      .set({ enabled, ...revisionColumns(version) })
+      .where('id', '=', id)
+      .execute()
+    recordEffect({ before: { enabled: before }, after: { enabled } })
+  }
+  const [tools, prompts] = [await enabledNames(db, id, 'tool'), await enabledNames(db, id, 'prompt')]
+  return { changed, tools, prompts }
+}
+
+async function storeRefresh(
+  { db, keys, version, recordEffect }: WriteContext,
+  id: string,
+  offer: UpstreamOffer,
+  expected?: ConnectionConfig
+): Promise<ListDifference> {
+  const row = await db.selectFrom('servers').select(refreshColumns).where('id', '=', id).executeTakeFirst()
+  if (!row || (expected && !isSameConfig(row, expected))) return noDifference
+  const { before, after, ...difference } = await storeItems(db, id, offer.items)
+  const sameVerdict = isSameVerdict(row.verdict, offer.verdict)
+  const left_out = leftOutText(offer)
+  if (difference.unchanged && sameVerdict && left_out === row.left_out) return noDifference
+  const verdict = sameVerdict ? {} : { verdict: JSON.stringify(offer.verdict) }
+  await db
+    .updateTable('servers')
+    .set({ ...verdict, left_out, ...revisionColumns(version) })
+    .where('id', '=', id)
+    .execute()
+  const [instructionsBefore, instructionsAfter] = changedInstructions(
+    row.verdict,
+    offer.verdict,
+    redactorFor(keys, row)
+  )
+  recordEffect({
+    before: {
+      upstream: toAuditedVerdict(row.verdict),
+      items: before,
+      left_out: leftOutSize(row.left_out),
+      ...instructionsBefore
     },
-
-    async remove(name: string): Promise<void> {
-      if (!(await removeIfExists(name))) throw notFound('server', name)
-    },
-
-    /** Removes the server if it exists (`force`), and returns true if it did. */
-    removeIfExists,
-
-    /**
-     * Replaces a server's configuration and returns its id. The server's enabled flag and those of the remaining items
-     * are kept. Throws a 409 AppError if its configuration no longer equals `expected`.
-     */
-    async replace(
-      name: string,
-      config: ServerConfig,
-      offer: UpstreamOffer,
-      expected?: ConnectionConfig
-    ): Promise<string> {
-      const row = await db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
-      if (!row) throw notFound('server', name)
-      if (expected && !isSameConfig(row, expected))
-        throw new AppError(409, `server "${name}" has been changed meanwhile: try again`)
-      const { id, enabled } = row
-      await db
-        .updateTable('servers')
-        .set({ ...columns(id, config, offer), ...revisionColumns(version) })
-        .where('id', '=', id)
-        .execute()
-      const { before, after } = await storeItems(db, id, offer.items)
-      const [instructionsBefore, instructionsAfter] = changedInstructions(
-        row.verdict,
-        offer.verdict,
-        redactorFor(keys, row, config)
-      )
-      recordEffect({
-        before: { ...storedAuditMembers(keys, row), items: before, ...instructionsBefore },
-        after: { ...auditMembers(config, offer.verdict, enabled), items: after, ...instructionsAfter }
-      })
-      return id
-    },
-
-    /**
-     * Encrypts secrets in URLs and arguments that version 0.1 stored in plain text, and returns the names of the
-     * changed servers. Skips servers whose secrets cannot be decrypted.
-     */
-    async encryptPlainSecrets(): Promise<string[]> {
-      const rows = await db.selectFrom('servers').select(serverColumns).forUpdate().execute()
-      const changedNames: string[] = []
-      for (const row of rows) {
-        if (!hasUnmaskedSecrets(JSON.parse(row.settings) as ServerSettings) || !canDecrypt(keys, row)) continue
-        const config = toConfig(row, decryptSecrets(keys, row))
-        await db
-          .updateTable('servers')
-          .set({
-            settings: JSON.stringify(maskSettings(config)),
-            sealed: encryptSecrets(encryptionKeys, row.id, config),
-            ...revisionColumns(version)
-          })
-          .where('id', '=', row.id)
-          .execute()
-        changedNames.push(row.name)
-      }
-      if (changedNames.length > 0) recordEffect({ after: { servers: changedNames } })
-      return changedNames
-    },
-
-    /**
-     * Enables or disables a server, and returns the upstream's names of its enabled tools and prompts: those that
-     * appear or disappear if `changed` is true.
-     */
-    async setEnabled(name: string, enabled: boolean) {
-      const { id, enabled: before } = await findServer(db, name)
-      const changed = before !== enabled
-      if (changed) {
-        await db
-          .updateTable('servers')
-          .set({ enabled, ...revisionColumns(version) })
-          .where('id', '=', id)
-          .execute()
-        recordEffect({ before: { enabled: before }, after: { enabled } })
-      }
-      const [tools, prompts] = [await enabledNames(db, id, 'tool'), await enabledNames(db, id, 'prompt')]
-      return { changed, tools, prompts }
-    },
-
-    /**
-     * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
-     * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration no longer equals `expected`.
-     */
-    async refresh(id: string, offer: UpstreamOffer, expected?: ConnectionConfig): Promise<ListDifference> {
-      const row = await db.selectFrom('servers').select(refreshColumns).where('id', '=', id).executeTakeFirst()
-      if (!row || (expected && !isSameConfig(row, expected))) return noDifference
-      const { before, after, ...difference } = await storeItems(db, id, offer.items)
-      const sameVerdict = isSameVerdict(row.verdict, offer.verdict)
-      const left_out = leftOutText(offer)
-      if (difference.unchanged && sameVerdict && left_out === row.left_out) return noDifference
-      const verdict = sameVerdict ? {} : { verdict: JSON.stringify(offer.verdict) }
-      await db
-        .updateTable('servers')
-        .set({ ...verdict, left_out, ...revisionColumns(version) })
-        .where('id', '=', id)
-        .execute()
-      const [instructionsBefore, instructionsAfter] = changedInstructions(
-        row.verdict,
-        offer.verdict,
-        redactorFor(keys, row)
-      )
-      recordEffect({
-        before: {
-          upstream: toAuditedVerdict(row.verdict),
-          items: before,
-          left_out: leftOutSize(row.left_out),
-          ...instructionsBefore
-        },
-        after: {
-          upstream: toAuditedVerdict(offer.verdict),
-          items: after,
-          left_out: leftOutSize(left_out),
-          ...instructionsAfter
-        }
-      })
-      return { ...difference, unchanged: false }
+    after: {
+      upstream: toAuditedVerdict(offer.verdict),
+      items: after,
+      left_out: leftOutSize(left_out),
+      ...instructionsAfter
     }
-  }
+  })
+  return { ...difference, unchanged: false }
 }
 
 /**
