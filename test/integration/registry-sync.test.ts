@@ -76,7 +76,7 @@ test('where NOTIFY cannot reach, the version poll does, and the failure is told 
   const listener = () => new pg.Client({ host: '127.0.0.1', port: 1 })
   const sync = createStateFollower({ store: { db: store.db, listener }, onError: (error) => errors.push(error) })
   later(t, () => sync.close())
-  const { until } = await follow({ follow: sync.follow })
+  const { until } = await follow(sync)
   await create(writer, 'one')
   await until((state) => state.servers.length === 1)
   await create(writer, 'two')
