@@ -27,10 +27,20 @@ const signIn = {
   description: 'The upstream requires OAuth: sign in, then complete the session'
 }
 
+type App = Parameters<FastifyPluginAsyncTypebox>[0]
+
 /** Routes of servers (http-contract.md#server-object). */
 export const servers: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway, registry } = app
+  addReads(app)
+  addRegistration(app)
+  addRemoval(app)
+  addSwitches(app)
+  addRefresh(app)
+  addConfigs(app)
+}
 
+function addReads(app: App): void {
+  const { gateway } = app
   app.get(
     '/servers',
     {
@@ -54,7 +64,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
     },
     (request) => gateway.server(callerOf(request), request.params.name)
   )
+}
 
+function addRegistration(app: App): void {
+  const { gateway } = app
   app.post(
     '/servers',
     {
@@ -97,7 +110,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(200).send(done)
     }
   )
+}
 
+function addRemoval(app: App): void {
+  const { gateway } = app
   app.delete(
     '/servers/:name',
     {
@@ -115,7 +131,11 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       return reply.code(204).send(null)
     }
   )
+}
 
+/** Adds the routes that enable and disable a server and its items. */
+function addSwitches(app: App): void {
+  const { gateway } = app
   for (const [verb, enabled] of [['enable', true] as const, ['disable', false] as const]) {
     app.post(
       `/servers/:name/${verb}`,
@@ -166,7 +186,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
     },
     (request) => gateway.setSwitches(callerOf(request), request.params.name, request.body)
   )
+}
 
+function addRefresh(app: App): void {
+  const { gateway } = app
   app.post(
     '/servers/:name/refresh',
     {
@@ -181,7 +204,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
     },
     (request) => gateway.refresh(callerOf(request), request.params.name)
   )
+}
 
+function addConfigs(app: App): void {
+  const { registry } = app
   app.get(
     '/server_configs',
     {
