@@ -138,12 +138,12 @@ export function problemsOf(form: ServerForm, isWhole: boolean): Problems {
   const { name, transport, url, command } = form
   const problems: { -readonly [K in keyof Problems]: Problems[K] } = {}
   if (name.trim() === '') {
-    if (isWhole) problems.name = 'A name is needed.'
+    if (isWhole) problems.name = 'Enter a name.'
   } else if (!isServerName(name.trim())) problems.name = `The name ${SERVER_NAME_RULE}.`
   if (transport === 'stdio') {
-    if (command.trim() === '' && isWhole) problems.command = 'A command is needed, for example npx.'
+    if (command.trim() === '' && isWhole) problems.command = 'Enter a command, for example npx.'
   } else if (url !== null && (url.trim() === '' ? isWhole : !/^https?:\/\/[^\s/]+/.test(url.trim()))) {
-    problems.url = 'A URL is needed that begins with http:// or https://.'
+    problems.url = 'Enter a URL that begins with http:// or https://.'
   }
   return problems
 }

@@ -12,6 +12,6 @@ const offeredKinds = ({ tool_count, prompt_count, resource_count }: ServerTrial)
 export function trialText(trial: ServerTrial): string {
   const { status, ms, error } = trial
   if (status === 'connected') return `Connected in ${duration(ms)}: ${offeredKinds(trial)}.`
-  if (status === 'sign_in_needed') return 'It answers, and asks for a sign-in.'
+  if (status === 'sign_in_needed') return 'Reachable; sign-in required.'
   return `Failed after ${duration(ms)}. ${sentence(error ?? 'No reason was given')}`
 }

@@ -97,7 +97,7 @@ export function useImport(): Import {
       const body = { configuration: text.value, names: [name], values: given, ...replace }
       const { servers: done } = await postImport(false, body)
       const result = done.find((each) => each.name === name)?.result
-      put(name, result ?? { outcome: 'failed', error: 'The gateway said nothing about it' })
+      put(name, result ?? { outcome: 'failed', error: 'The gateway returned no result' })
     } catch (error) {
       put(name, { outcome: 'failed', error: (error as ApiError).message })
     }

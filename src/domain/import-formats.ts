@@ -111,7 +111,7 @@ function urlProblem(url: string, ownUrls: readonly string[]): string | undefined
   const problem = upstreamUrlProblem(url)
   if (problem !== undefined) return `the address ${problem}`
   const isLoop = ownUrls.some((own) => URL.canParse(own) && isBelowUrl(new URL(url), new URL(own)))
-  return isLoop ? 'it leads to this gateway, which would call itself' : undefined
+  return isLoop ? 'skipped: this entry is this gateway' : undefined
 }
 
 function nameOf({ name, value }: FoundEntry, registration: Members, notes: string[]): string {
@@ -122,7 +122,7 @@ function nameOf({ name, value }: FoundEntry, registration: Members, notes: strin
   }
   if (isServerName(name)) return name
   const cleaned = toServerName(findServerJson(value) ? name.replace(/^.*\//, '') : name)
-  notes.push('the name was made to fit the rule of names')
+  notes.push('renamed to fit the naming rule')
   return cleaned
 }
 

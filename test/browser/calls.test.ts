@@ -38,7 +38,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
       await page.getByText('Arguments and results are not recorded.').waitFor()
       await page.getByRole('button', { name: 'reports__echo' }).first().click()
       const detail = page.locator('.callx')
-      await detail.getByText(/before it answered the first message/).waitFor()
+      await detail.getByText(/before answering initialize/).waitFor()
       await detail.getByText('FATAL: no entry for user "reports"', { exact: true }).waitFor()
       for (const [label, value] of [
         ['Initialize', /^ended after/],
@@ -49,7 +49,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
         const row = detail.locator('.kv > div').filter({ has: page.getByText(label, { exact: true }) })
         assert.match((await row.locator('dd').textContent()) ?? '', value, label)
       }
-      await detail.getByText('Its arguments are not recorded').waitFor()
+      await detail.getByText('The arguments were not recorded').waitFor()
       await detail.getByRole('link', { name: 'Open server reports' }).waitFor()
       assert.deepEqual(await findBarriers(page), [])
     })
@@ -152,11 +152,11 @@ test('calls are told apart, followed live and explained in the browser', { skip 
 
   await t.test('checks that pass are one line, those that do not are shown, and servers can be tested', async () => {
     await visit('#/diagnostics', async (page) => {
-      const wrong = page.getByRole('region', { name: 'Checks that do not pass' })
-      await wrong.getByRole('link', { name: 'The server reports fails' }).waitFor()
-      await page.getByText(/checks pass$/).click()
+      const wrong = page.getByRole('region', { name: 'Failed checks and warnings' })
+      await wrong.getByRole('link', { name: 'The server reports is failing' }).waitFor()
+      await page.getByText(/checks passed$/).click()
       await page.getByRole('button', { name: 'Test servers' }).click()
-      const passed = page.getByRole('region', { name: 'Checks that pass' })
+      const passed = page.getByRole('region', { name: 'Passed checks' })
       await passed
         .getByText(/Initialize \d+ ms, lists \d+ ms/)
         .first()

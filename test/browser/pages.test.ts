@@ -89,10 +89,10 @@ test('every page is open to everybody, in both themes and widths, and hostile te
 
   await t.test('prompts and resources whose texts hold hidden characters need attention', async () => {
     await visit('#/overview', async (page) => {
-      await page.getByRole('link', { name: 'The texts of the prompt evil__ask hold hidden characters' }).click()
+      await page.getByRole('link', { name: 'evil__ask contains hidden characters' }).click()
       await page.locator('.det').getByText('hidden characters').waitFor()
       await go(page, '#/overview')
-      await page.getByRole('link', { name: /^The texts of the resource x:\/\/a.* hold hidden characters/ }).click()
+      await page.getByRole('link', { name: /^x:\/\/a.* contains hidden characters/ }).click()
       await page.locator('.det').getByText('hidden characters').waitFor()
     })
   })
@@ -101,7 +101,7 @@ test('every page is open to everybody, in both themes and widths, and hostile te
     'SR-C1 items that are left out are found from the checks, named as they are, with the reason',
     async () => {
       await visit('#/diagnostics', async (page) => {
-        const checks = page.getByRole('region', { name: 'Checks that do not pass' })
+        const checks = page.getByRole('region', { name: 'Failed checks and warnings' })
         await checks.getByRole('link', { name: 'The server evil lists 1 item that is not served' }).click()
         const row = page.getByRole('region', { name: 'Left out' }).getByRole('row', { name: hostile.image })
         assert.match((await row.textContent()) ?? '', /tool.*its name holds characters/)

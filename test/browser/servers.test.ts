@@ -295,7 +295,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       const remove = page.getByRole('button', { name: 'Delete', exact: true })
       await remove.click()
       const dialog = page.getByRole('dialog', { name: 'Delete tracker' })
-      await dialog.getByText('1 group will miss it: helpers').waitFor()
+      await dialog.getByText('1 group will lose tools: helpers').waitFor()
       await holds(page, 'document.activeElement.textContent === "Cancel"')
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
@@ -328,7 +328,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.keyboard.press('Control+K')
       await page.keyboard.type('no such thing')
       const names = await asked
-      const isNothing = page.getByText('Nothing has such a name.')
+      const isNothing = page.getByText('No matches.')
       assert.equal(await isNothing.count(), 0, 'while the names of tools are not known')
       await names.continue()
       await isNothing.waitFor()
@@ -400,7 +400,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('checks say what they found, and can be repeated', async () => {
     await visit('#/diagnostics', async (page) => {
-      await page.getByText(/checks pass$/).click()
+      await page.getByText(/checks passed$/).click()
       await page.getByRole('cell', { name: 'Pass' }).first().waitFor()
       await page.getByRole('button', { name: 'Check again' }).click()
       await page.getByRole('button', { name: 'Check again' }).waitFor()

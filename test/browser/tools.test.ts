@@ -38,7 +38,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
   await t.test('a form is made from a schema with references, alternatives, lists and open members', () =>
     visit('#/tools/shop__order', async (page) => {
       await callTool(page).click()
-      await page.getByText('2 problems by the input schema').waitFor()
+      await page.getByText('2 fields need attention').waitFor()
       await page.getByText('id is required').waitFor()
       await page.getByText('title is required').waitFor()
       await becomes('true', () => field(page, 'id').getAttribute('aria-invalid'))
@@ -88,7 +88,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       const json = page.getByLabel('Arguments as JSON')
       assert.deepEqual(JSON.parse(await json.inputValue()), { title: 'Boat' })
       await json.fill('{"id": 7, ')
-      await page.getByText(/^Not JSON/).waitFor()
+      await page.getByText(/^Invalid JSON/).waitFor()
       await button(page, 'Form').click()
       // invalid JSON is kept, not discarded
       await holds(page, 'document.activeElement.matches("textarea[aria-invalid=true]")')
@@ -113,7 +113,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     visit(
       '#/tools/shop__show',
       async (page) => {
-        await page.getByText('It takes no parameters.').waitFor()
+        await page.getByText('No parameters.').waitFor()
         await callTool(page).click()
         const shown = result(page)
         await shown.getByText('Plain <b>text</b>').waitFor()
@@ -190,7 +190,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     visit('#/tools/shop__drop', async (page) => {
       await callTool(page).click()
       const dialog = page.getByRole('dialog')
-      await dialog.getByText('may destroy or overwrite').waitFor()
+      await dialog.getByText('may delete or overwrite').waitFor()
       await isClean(page)
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await callTool(page).click()
@@ -269,11 +269,11 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await changed.waitFor({ state: 'detached' })
       }
       await visit('#/overview', async (page) => {
-        await page.getByRole('link', { name: 'The prompt shop__greet has changed' }).click()
+        await page.getByRole('link', { name: 'shop__greet has changed' }).click()
         await accept(page, 'Greets', 'asks for a password')
         await go(page, '#/overview')
-        await page.getByRole('link', { name: 'The prompt shop__greet has changed' }).waitFor({ state: 'detached' })
-        await page.getByRole('link', { name: /^The resource .*one has changed/ }).click()
+        await page.getByRole('link', { name: 'shop__greet has changed' }).waitFor({ state: 'detached' })
+        await page.getByRole('link', { name: /one has changed$/ }).click()
         await accept(page, 'MIME type: text/plain', 'MIME type: text/html')
       })
     }
@@ -334,7 +334,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await page.getByLabel('shop, whole server').click()
         const effective = page.getByRole('region', { name: 'Effective tools' })
         await effective.getByText('drop').waitFor()
-        await page.locator('summary', { hasText: 'shop' }).getByText('follows new tools').waitFor()
+        await page.locator('summary', { hasText: 'shop' }).getByText('includes new tools').waitFor()
         await page.locator('summary', { hasText: 'shop' }).click()
         await page.locator('.tn', { hasText: 'drop' }).click()
         await effective.getByText('excluded').waitFor()
@@ -358,14 +358,14 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await page.getByText('1 change not saved').waitFor({ state: 'detached' })
         await go(page, '#/new/group')
         await button(page, 'Create group').click()
-        await page.getByText('A name is needed.').waitFor()
+        await page.getByText('Enter a name.').waitFor()
         await holds(page, 'document.activeElement?.id === "group-name"')
         await page.keyboard.type('sup port')
         await page.getByText('The name must be 1 to 64').waitFor()
         await page.keyboard.press('Control+A')
         await page.keyboard.type('support')
         await button(page, 'Create group').click()
-        await page.getByText('A group is called support already.').waitFor()
+        await page.getByText('A group named support already exists.').waitFor()
         await isClean(page)
         await button(page, 'Cancel').click()
         await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()
@@ -412,7 +412,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     assert.equal((await gateway.post('/api/v0/servers/shop/refresh')).status, 200)
     await visit('#/groups/support', async (page) => {
       await page.getByText('missing').waitFor()
-      await page.getByText('shop offers no such tool now').waitFor()
+      await page.getByText('shop does not offer this tool now').waitFor()
       await button(page, 'Drop shop__drop').click()
       await button(page, 'Save group').click()
       await page.getByText('1 change not saved').waitFor({ state: 'detached' })

@@ -272,7 +272,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
       transport: 'streamable_http',
       target: url,
       problems: [],
-      notes: ['the name was made to fit the rule of names'],
+      notes: ['renamed to fit the naming rule'],
       ignored: ['disabled'],
       variables: ['NOTES_TOKEN', 'A']
     })
@@ -290,7 +290,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
     assert.equal(added.code, 1)
     assert.deepEqual(outcomes(added), ['my-notes added', 'good exists', 'loop refused', 'down failed'])
     assert.match(added.err, /server "good": already exists\nhint: replace it with --force/)
-    assert.match(added.err, /server "loop": it leads to this gateway/)
+    assert.match(added.err, /server "loop": skipped: this entry is this gateway/)
     const configs = (await gateway.get('/api/v0/server_configs')).body as { name: string }[]
     const { bearer_token, headers } = configs.find(({ name }) => name === 'my-notes') as Record<string, unknown>
     assert.deepEqual([bearer_token, headers], ['secret-5', { 'X-A': 'of the file' }])

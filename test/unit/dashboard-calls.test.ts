@@ -43,9 +43,9 @@ test('a call that ended early says where, and that its server was not reached', 
 })
 
 test('a headline tells what happened, and what the client was answered where it failed', () => {
-  assert.match(headline(call({ outcome: 'failed', ended_in: 'initialize' })), /before it answered the first message/)
+  assert.match(headline(call({ outcome: 'failed', ended_in: 'initialize' })), /before answering initialize/)
   assert.match(headline(call({ outcome: 'timeout' })), /in time/)
-  assert.match(headline(call({ outcome: 'cancelled', ended_in: 'queue' })), /gave the call up/)
+  assert.match(headline(call({ outcome: 'cancelled', ended_in: 'queue' })), /cancelled the call/)
   assert.match(explanation(call({ outcome: 'failed', via: 'rest' })), /an HTTP error/)
   assert.match(explanation(call({ outcome: 'failed' })), /a JSON-RPC error/)
   assert.equal(explanation(call()), '')

@@ -478,11 +478,11 @@ test('each problem stands at its field, in words for a person', () => {
       '/ratio': 'Must be more than 0',
       '/name': 'Needs at least 2 characters. Does not match the pattern',
       '/kind': 'Must be one of "a","b"',
-      '/when': 'Is no date-time',
-      '/list': 'Takes at most 2 items. Holds the same item twice',
+      '/when': 'Not a valid date-time',
+      '/list': 'At most 2 items allowed. Contains duplicate items',
       '/list/2': 'Must be a number',
       '/a~1b ~0c': 'Must be a boolean',
-      '/other': 'The schema does not allow this member'
+      '/other': 'The schema does not allow this property'
     }
   )
 })

@@ -139,7 +139,7 @@ test('names are made to fit the rule, said so, and clashes are problems', () => 
     servers.map(({ name }) => name),
     ['My-Server', 'a_b', 'x', 'caf', 'server', 'x'.repeat(64), 'io-github-me-thing', 'ends']
   )
-  for (const { notes } of servers) assert.match(notes[0]!, /rule of names/)
+  for (const { notes } of servers) assert.match(notes[0]!, /naming rule/)
   const [first, second] = all({ 'a b': { command: 'x' }, 'a-b': { command: 'y' } })
   assert.deepEqual(first!.problems, [])
   assert.match(second!.problems[0]!, /another entry has the name "a-b"/)
@@ -200,7 +200,7 @@ test('an entry that leads to this gateway is refused, whatever its loopback name
     'https://TOOLS.example.com/towpath/mcp',
     'https://tools.example.com:443/towpath'
   ])
-    assert.deepEqual(problems(url), ['it leads to this gateway, which would call itself'], url)
+    assert.deepEqual(problems(url), ['skipped: this entry is this gateway'], url)
   for (const url of [
     'http://127.0.0.1:8081/mcp',
     'https://tools.example.com/towpath2/mcp',
@@ -211,7 +211,7 @@ test('an entry that leads to this gateway is refused, whatever its loopback name
     assert.deepEqual(problems(url), [], url)
   assert.match(
     one({ x: { command: 'npx', args: ['mcp-remote', 'http://localhost:8080/mcp'] } }, own).problems[0]!,
-    /call itself/
+    /this entry is this gateway/
   )
 })
 

@@ -97,10 +97,8 @@ function ReplayLink({ call }: { call: CallEntry }) {
       </a>
       {input === undefined && (
         <span class="help" id={help}>
-          {call.arguments === undefined
-            ? 'Its arguments are not recorded'
-            : 'Its arguments were too long to be recorded'}
-          : the form opens without them.
+          {call.arguments === undefined ? 'The arguments were not recorded' : 'The arguments were too long to record'}:
+          the form opens without them.
         </span>
       )}
     </>

@@ -68,7 +68,7 @@ export function CallList({ filter, isPaused, total, onResume, onClear }: CallLis
     const before = older ? older.next_before : first.next_before
     if (all.length === 0) {
       return (
-        <EmptyPanel title="No call fits">
+        <EmptyPanel title="No matching calls">
           <button type="button" class="btn" onClick={onClear}>
             Clear filters
           </button>

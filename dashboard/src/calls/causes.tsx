@@ -7,7 +7,7 @@ import * as sources from '../sources.ts'
 const MAX_CAUSES = 6
 
 const words: Readonly<Partial<Record<CallCause['outcome'], string>>> = {
-  tool_error: 'the tool says that it failed',
+  tool_error: 'the tool reported an error',
   timeout: 'no answer in time'
 }
 

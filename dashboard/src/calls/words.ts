@@ -18,17 +18,17 @@ export const callerText = ({ client, caller, caller_kind }: CallEntry): string =
 
 const outcomes: Readonly<Record<CallEntry['outcome'], string>> = {
   ok: 'The server answered.',
-  tool_error: 'The tool itself says that it failed.',
-  failed: 'The server did not do it.',
+  tool_error: 'The tool reported an error.',
+  failed: 'The call failed.',
   timeout: 'The server did not answer in time.',
-  cancelled: 'The client gave the call up before it was answered.',
-  refused: 'Towpath did not pass the call on.'
+  cancelled: 'The client cancelled the call before it was answered.',
+  refused: 'Towpath refused the call.'
 }
 
 const endings: Readonly<Record<NonNullable<CallEntry['ended_in']>, string>> = {
-  queue: 'The call did not get to the server.',
+  queue: 'The call did not reach the server.',
   start: 'The server could not be started.',
-  initialize: 'The server ended, or was silent, before it answered the first message.'
+  initialize: 'The server exited or went silent before answering initialize.'
 }
 
 /** True if no answer of the server arrived. */
@@ -40,10 +40,10 @@ export const headline = (call: CallEntry): string =>
 
 /** Explains the answer that the client received after a failure, or why no details were recorded. */
 export const explanation = (call: CallEntry): string => {
-  if (call.outcome === 'tool_error' && call.result === undefined) return 'What it says is not recorded.'
+  if (call.outcome === 'tool_error' && call.result === undefined) return 'The error text was not recorded.'
   if (!isFailed(call)) return ''
   const answer = call.via === 'rest' ? 'an HTTP error' : 'a JSON-RPC error'
-  return `Towpath answered the client with ${answer}; the call was not repeated.`
+  return `Towpath returned ${answer} to the client; the call was not retried.`
 }
 
 export interface Phase {

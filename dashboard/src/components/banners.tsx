@@ -11,13 +11,13 @@ export function Banners() {
       {!store.reachable.value && (
         <p class="banner err" role="alert">
           <strong>Towpath cannot be reached.</strong>{' '}
-          {checkedAt.value > 0 && <>What you see is from {relative(checkedAt.value, now.value)}. </>}
-          This page asks again every 5 s.
+          {checkedAt.value > 0 && <>Showing data from {relative(checkedAt.value, now.value)}. </>}
+          Retrying every 5 s.
         </p>
       )}
       {data.value?.is_bound_wide && (
         <p class="banner warn">
-          <strong>Other machines can reach this gateway, and it asks nobody for a token.</strong> Start it without{' '}
+          <strong>Other machines can reach this gateway, and it requires no token.</strong> Start it without{' '}
           <code>HOST</code>, or in enterprise mode.
         </p>
       )}

@@ -15,7 +15,7 @@ export const CauseText = ({ server }: { server: FailingServer }) => {
           <UntrustedText text={sentence(error ?? 'The last contact failed')} />
         </strong>
       ) : (
-        <>It asks for a sign-in before it can be used.</>
+        <>Sign in to use this server.</>
       )}{' '}
       {line && !error?.includes(line) && (
         <>

@@ -27,7 +27,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
       { label: 'New group', kind: 'Action', href: link('new-group') },
       { label: 'Light theme', kind: 'Action', run: () => (preferences.theme.value = 'light') },
       { label: 'Dark theme', kind: 'Action', run: () => (preferences.theme.value = 'dark') },
-      { label: 'Theme of the system', kind: 'Action', run: () => (preferences.theme.value = 'system') }
+      { label: 'System theme', kind: 'Action', run: () => (preferences.theme.value = 'system') }
     ]
     const known = servers.data.value?.servers ?? []
     const offered = tools.data.value?.tools ?? []
@@ -94,7 +94,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {found.length === 0 && isKnown && <p class="muted">Nothing has such a name.</p>}
+      {found.length === 0 && isKnown && <p class="muted">No matches.</p>}
     </Dialog>
   )
 }

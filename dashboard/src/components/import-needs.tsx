@@ -35,7 +35,7 @@ export function ImportNeeds({
   if (needs.length === 0) return null
   return (
     <fieldset class="fields">
-      <legend class="lbl">Values that the configuration asks for</legend>
+      <legend class="lbl">Missing values</legend>
       {needs.map((need) => (
         <div class="field" key={need.name}>
           <label for={`${id}-${need.name}`}>

@@ -67,7 +67,7 @@ const Notes = ({ server: { problems, notes, ignored, exists } }: { server: Impor
         <UntrustedText text={sentence(problem)} />
       </span>
     ))}
-    {exists && <span class="help blk">A server of this name is registered; choose it to replace that one.</span>}
+    {exists && <span class="help blk">A server with this name exists; select it to replace it.</span>}
     {notes.map((note) => (
       <span class="help blk" key={note}>
         <UntrustedText text={sentence(note)} />

@@ -47,7 +47,7 @@ export function KeyHelp({ onClose }: { onClose: () => void }) {
           checked={shortcuts.value}
           onChange={(event) => (shortcuts.value = event.currentTarget.checked)}
         />{' '}
-        Single letters are shortcuts
+        Single-letter shortcuts
       </label>
       <div class="actions end">
         <button type="button" class="btn" onClick={onClose}>

@@ -7,7 +7,7 @@ import { ErrorPanel, Skeleton } from './panels.tsx'
 
 const away = new ApiError(0, 'Towpath cannot be reached')
 /** Shown if the asset belongs to another build: the gateway was updated while this page was open. */
-const outdated = new ApiError(409, 'Load it again: the gateway may have been updated meanwhile')
+const outdated = new ApiError(409, 'Reload the page: the gateway may have been updated')
 
 /** Returns a component that is loaded on first use; after a failed load it retries once the gateway is reachable. */
 export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {

@@ -14,7 +14,7 @@ export function LeftOutItems({ server }: { server: ServerDetails }) {
           <tr>
             <th scope="col">Item</th>
             <th scope="col">Kind</th>
-            <th scope="col">Why it is not served</th>
+            <th scope="col">Reason</th>
           </tr>
         </thead>
         <tbody>

@@ -15,11 +15,11 @@ export const EmptyPanel = ({ title, children }: { title: string; children?: prea
 )
 
 const advice = ({ status }: ApiError) => {
-  if (status === 0) return 'Check that the gateway runs. This page asks again by itself.'
-  if (status === 404) return 'It may have been removed meanwhile.'
-  if (status === 429 || status === 503) return 'The gateway or its database has too much to do. It often passes.'
-  if (status === 502 || status === 504) return 'Test the connection on the page of the server; its log is there too.'
-  if (status >= 500) return 'The log of the gateway says more.'
+  if (status === 0) return 'Check that the gateway is running. This page retries automatically.'
+  if (status === 404) return 'It may have been removed.'
+  if (status === 429 || status === 503) return 'The gateway or its database is overloaded. Try again in a moment.'
+  if (status === 502 || status === 504) return 'Test the connection on the server’s page, which also shows its log.'
+  if (status >= 500) return 'See the gateway log for details.'
   return undefined
 }
 
@@ -82,7 +82,7 @@ export function AsyncContent<T>({ resource, subject, rows, children }: AsyncCont
     <>
       {isStale && (
         <ErrorPanel
-          title={`${subject} could not be loaded again; this is from ${relative(checkedAt.value, now.value)}.`}
+          title={`${subject} could not be reloaded; showing data from ${relative(checkedAt.value, now.value)}.`}
           error={error.value!}
           onRetry={load}
         />

@@ -127,7 +127,7 @@ function Preview({ pasted }: { pasted: Import }) {
         {isReplacing && (
           <span class="st warn">
             <Shape tone="warn" />
-            Servers of the same names are replaced
+            Replaces servers with the same name
           </span>
         )}
         <span class="muted" role="status">

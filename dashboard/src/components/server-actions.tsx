@@ -16,8 +16,8 @@ interface RefreshResult {
 
 const refreshText = ({ added, removed, changed }: RefreshResult): string =>
   added.length + removed.length + changed.length === 0
-    ? 'Nothing has changed.'
-    : `${[added.length > 0 && `${count(added.length)} new`, removed.length > 0 && `${count(removed.length)} gone`, changed.length > 0 && `${count(changed.length)} changed`].filter(Boolean).join(', ')}.`
+    ? 'No changes.'
+    : `${[added.length > 0 && `${count(added.length)} new`, removed.length > 0 && `${count(removed.length)} removed`, changed.length > 0 && `${count(changed.length)} changed`].filter(Boolean).join(', ')}.`
 
 /** Reads the server's lists again. */
 export function RefreshButton({ name }: { name: string }) {
@@ -83,8 +83,8 @@ export function DeleteButton({ server }: { server: ServerDetails }) {
           onClose={() => (open.value = false)}
         >
           <p>
-            {plural(server.tool_count, 'tool')} {server.tool_count === 1 ? 'goes' : 'go'} with it, and its stored
-            secrets. {groups.length > 0 && `${plural(groups.length, 'group')} will miss it: ${groups.join(', ')}.`}
+            This also removes {plural(server.tool_count, 'tool')} and its stored secrets.{' '}
+            {groups.length > 0 && `${plural(groups.length, 'group')} will lose tools: ${groups.join(', ')}.`}
           </p>
         </Confirm>
       )}

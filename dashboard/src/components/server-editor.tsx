@@ -155,7 +155,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
             </button>
           )}
           <button type="button" class="btn" disabled={busy.value !== ''} onClick={() => void test()}>
-            {busy.value === 'test' ? 'Testing…' : name === undefined ? 'Test' : 'Test what is saved'}
+            {busy.value === 'test' ? 'Testing…' : name === undefined ? 'Test' : 'Test saved settings'}
           </button>
         </div>
       )}

@@ -27,7 +27,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         <Row label="Transport">{server.transport}</Row>
         <Row label="Session mode">{config.session_mode}</Row>
         <Row label="Protocol">{(protocol && eras(protocol)) || '—'}</Row>
-        {protocol && <Row label="Keeps sessions">{protocol.has_sessions ? 'yes' : 'no'}</Row>}
+        {protocol && <Row label="Session support">{protocol.has_sessions ? 'yes' : 'no'}</Row>}
         {info && (
           <Row label="Server">
             <UntrustedText text={infoText(info)} />
@@ -52,12 +52,12 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
           <Ago at={server.registered_at} />
         </Row>
         <Row label="Last contact">{server.last_connected_at ? <Ago at={server.last_connected_at} /> : '—'}</Row>
-        <Row label="Lists read">{server.last_discovered_at ? <Ago at={server.last_discovered_at} /> : '—'}</Row>
+        <Row label="Lists refreshed">{server.last_discovered_at ? <Ago at={server.last_discovered_at} /> : '—'}</Row>
         <Row label="Sessions">{count(server.sessions)}</Row>
         {config.session_mode === 'stateful' ? (
-          <Row label="Of them idle">{count(server.idle_sessions)}</Row>
+          <Row label="Idle sessions">{count(server.idle_sessions)}</Row>
         ) : (
-          <Row label="Of them spare">{count(server.spare_sessions)}</Row>
+          <Row label="Spare sessions">{count(server.spare_sessions)}</Row>
         )}
         {config.kind === 'stdio' && <Row label="Processes">{count(server.processes)}</Row>}
       </KeyValues>
@@ -65,7 +65,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         <details class="json bare">
           <summary>
             <Chevron />
-            Instructions to agents
+            Instructions for agents
           </summary>
           <p class="desc quoted">
             <UntrustedText text={instructions} />

@@ -20,8 +20,8 @@ const transports = [
 ] as const
 
 const sessionHelp = {
-  stateless: 'Every call has a session of its own: nothing of one caller stays for the next.',
-  stateful: 'A session is kept for each caller until it is idle: for servers that remember between calls.'
+  stateless: 'Each call gets its own session: no state is shared between callers.',
+  stateful: 'Each caller keeps a session until it is idle. For servers that keep state between calls.'
 } as const
 
 interface TextProps {
@@ -67,7 +67,7 @@ const StoredValue = ({ label, text, onReplace }: { label: string; text: string; 
 const RemoteFields = ({ form, problems, onChange }: ServerFieldsProps) => (
   <>
     {form.url === null ? (
-      <StoredValue label="URL" text="Stored; its query values are not shown" onReplace={() => onChange({ url: '' })} />
+      <StoredValue label="URL" text="Stored; query values are hidden" onReplace={() => onChange({ url: '' })} />
     ) : (
       <Text
         label="URL"
@@ -80,14 +80,14 @@ const RemoteFields = ({ form, problems, onChange }: ServerFieldsProps) => (
     )}
     <SecretField
       label="Bearer token"
-      help="Sent to the server with every request. Leave it empty for a server that asks for a sign-in."
+      help="Sent with every request. Leave empty if the server uses sign-in."
       value={form.bearer_token}
       onChange={(bearer_token) => onChange({ bearer_token })}
     />
     <PairsField
       entryName="Header"
       legend="Headers"
-      help="Sent with every request. An Authorization header wins over the bearer token."
+      help="Sent with every request. An Authorization header overrides the bearer token."
       pairs={form.headers}
       onChange={(headers) => onChange({ headers })}
     />
@@ -107,7 +107,7 @@ const LocalFields = ({ form, problems, onChange }: ServerFieldsProps) => (
     {form.args === null ? (
       <StoredValue label="Arguments" text="Stored, not shown" onReplace={() => onChange({ args: '' })} />
     ) : (
-      <Field label="Arguments" help="One a line; no quotes are needed.">
+      <Field label="Arguments" help="One per line, without quotes.">
         {(attributes) => (
           <textarea
             {...attributes}
@@ -124,7 +124,7 @@ const LocalFields = ({ form, problems, onChange }: ServerFieldsProps) => (
     <PairsField
       entryName="Variable"
       legend="Environment"
-      help="The process gets these, and of the gateway’s own environment only what every program needs."
+      help="Passed to the process, plus PATH, HOME and locale."
       pairs={form.env}
       onChange={(env) => onChange({ env })}
     />
@@ -135,7 +135,7 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
   <details class="json bare wide">
     <summary>
       <Chevron />
-      Advanced: sign-in with a client of your own
+      Advanced: use your own OAuth client
     </summary>
     <div class="fields">
       {form.oauth_client_id === null ? (
@@ -148,7 +148,7 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
         <Text
           label="OAuth client id"
           mono
-          help="Where the authorization server registers no clients by itself."
+          help="For authorization servers without dynamic client registration."
           value={form.oauth_client_id}
           onInput={(oauth_client_id) => onChange({ oauth_client_id })}
         />
@@ -161,14 +161,14 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
       <Text
         label="OAuth scopes"
         mono
-        help="Separated by spaces; in place of those that the server asks for."
+        help="Separated by spaces. Replaces the scopes that the server requests."
         value={form.oauth_scopes}
         onInput={(oauth_scopes) => onChange({ oauth_scopes })}
       />
       <Text
         label="OAuth issuer"
         mono
-        help="The only authorization server that a sign-in may use, for example https://login.example.com."
+        help="Restricts sign-in to this authorization server, for example https://login.example.com."
         value={form.oauth_issuer}
         onInput={(oauth_issuer) => onChange({ oauth_issuer })}
       />
@@ -179,7 +179,7 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
           checked={form.oauth_assume_pkce}
           onChange={(event) => onChange({ oauth_assume_pkce: event.currentTarget.checked })}
         />
-        The authorization server checks PKCE with S256 although it does not announce it
+        The authorization server supports PKCE with S256 without announcing it
       </label>
     </div>
   </details>
@@ -207,7 +207,7 @@ export function ServerFields(props: ServerFieldsProps) {
         <Text
           label="Name"
           mono
-          help="Agents see it in front of every tool: name__tool."
+          help="Prefix of every tool name: name__tool."
           error={problems.name}
           value={form.name}
           onInput={(name) => onChange({ name })}

@@ -79,7 +79,7 @@ function CallsTab({ name }: { name: string }) {
     <AsyncContent resource={resource} subject="The calls">
       {({ calls }) =>
         calls.length === 0 ? (
-          <EmptyPanel title="Nothing of this server was called yet" />
+          <EmptyPanel title="No calls to this server yet" />
         ) : (
           <>
             <CallTable
@@ -101,11 +101,7 @@ function CallsTab({ name }: { name: string }) {
 const LogTab = ({ server }: { server: ServerDetails }) =>
   server.stderr.length === 0 ? (
     <EmptyPanel
-      title={
-        server.config_summary.kind === 'stdio'
-          ? 'Its processes have written nothing to stderr'
-          : 'Only commands have a log here; this server has its own'
-      }
+      title={server.config_summary.kind === 'stdio' ? 'No output on stderr' : 'Only stdio servers have a log here'}
     />
   ) : (
     <pre class="code log" tabIndex={0} aria-label="Last lines of stderr" role="group">
@@ -144,9 +140,9 @@ export function ServerTabs({ server, current }: { server: ServerDetails; current
     )
   }
   return (
-    <section class="panel" aria-label="What it offers">
+    <section class="panel" aria-label="Server details">
       <Tabs
-        label="Parts of the server"
+        label="Server views"
         tabs={serverTabs.map((id) => ({ id, label: label(id) }))}
         current={current}
         onSelect={(tab) => location.setQuery({ tab })}

@@ -37,7 +37,7 @@ export function SignInAgain({ server }: { server: ServerDetails }) {
   return (
     <section class="panel failure mild" aria-label="Sign-in needed">
       <p>
-        <strong>This server asks for a sign-in.</strong> Its tools cannot be called before.
+        <strong>This server requires sign-in.</strong> Its tools cannot be called until then.
       </p>
       <button type="button" class="btn primary" onClick={() => void begin()}>
         Sign in

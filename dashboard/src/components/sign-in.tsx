@@ -81,8 +81,8 @@ export function SignIn({ server, required, onRestart, onDone }: SignInProps) {
       {status === 'pending' && !isOver && (
         <>
           <p class="sub">
-            This server asks for a sign-in. Do it in a new tab; this page goes on by itself when it is done. The link
-            expires in {countdown(remaining)}.
+            This server requires sign-in. Sign in on a new tab; this page continues automatically. The link expires in{' '}
+            {countdown(remaining)}.
           </p>
           <div class="actions">
             {isWebLink(required.authorization_url) && (

@@ -111,6 +111,8 @@ function problemOf({ keyword, instanceLocation, error }: OutputUnit): Problem {
 
 const firstGroup = (pattern: RegExp, error: string): string => pattern.exec(error)?.[1] ?? ''
 
+const amount = (number: string, one: string, many = `${one}s`): string => `${number} ${number === '1' ? one : many}`
+
 const typeNames: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -129,24 +131,24 @@ const messages: Readonly<Record<string, (error: string) => string>> = {
   const: (error) => `Must be ${firstGroup(/^Instance does not match (.*)\.$/s, error)}`,
   enum: (error) => `Must be one of ${firstGroup(/^Instance does not match any of \[(.*)\]\.$/s, error)}`,
   not: () => 'This value is excluded by the schema',
-  false: () => 'The schema does not allow this member',
+  false: () => 'The schema does not allow this property',
   minimum: (error) => `Must be at least ${firstGroup(/than\s+(.*)\.$/, error)}`,
   maximum: (error) => `Must be at most ${firstGroup(/than\s+(.*)\.$/, error)}`,
   exclusiveMinimum: (error) => `Must be more than ${firstGroup(/than\s+(.*)\.$/, error)}`,
   exclusiveMaximum: (error) => `Must be less than ${firstGroup(/equal to\s+(.*)\.$/, error)}`,
   multipleOf: (error) => `Must be a multiple of ${firstGroup(/of\s+(\S*)\.$/, error)}`,
-  minLength: (error) => `Needs at least ${firstGroup(/< (\d+)/, error)} characters`,
-  maxLength: (error) => `Takes at most ${firstGroup(/> (\d+)/, error)} characters`,
-  minItems: (error) => `Needs at least ${firstGroup(/< (\d+)/, error)} items`,
-  maxItems: (error) => `Takes at most ${firstGroup(/> (\d+)/, error)} items`,
-  minProperties: (error) => `Needs at least ${firstGroup(/least (\d+)/, error)} members`,
-  maxProperties: (error) => `Takes at most ${firstGroup(/least (\d+)/, error)} members`,
-  uniqueItems: () => 'Holds the same item twice',
-  format: (error) => `Is no ${firstGroup(/format "(.*)"\.$/, error)}`,
+  minLength: (error) => `Needs at least ${amount(firstGroup(/< (\d+)/, error), 'character')}`,
+  maxLength: (error) => `At most ${amount(firstGroup(/> (\d+)/, error), 'character')} allowed`,
+  minItems: (error) => `Add at least ${amount(firstGroup(/< (\d+)/, error), 'item')}`,
+  maxItems: (error) => `At most ${amount(firstGroup(/> (\d+)/, error), 'item')} allowed`,
+  minProperties: (error) => `Add at least ${amount(firstGroup(/least (\d+)/, error), 'property', 'properties')}`,
+  maxProperties: (error) => `At most ${amount(firstGroup(/least (\d+)/, error), 'property', 'properties')} allowed`,
+  uniqueItems: () => 'Contains duplicate items',
+  format: (error) => `Not a valid ${firstGroup(/format "(.*)"\.$/, error)}`,
   pattern: () => 'Does not match the pattern',
   'no member': (error) => `Needs ${error}`,
   'no oneOf': (error) =>
     error.includes('(0 matches)') ? 'Matches none of the forms' : 'Matches more than one of the forms',
   'no anyOf': () => 'Matches none of the forms',
-  'no contains': () => 'Lacks an item that the schema asks for'
+  'no contains': () => 'Missing an item that the schema requires'
 }

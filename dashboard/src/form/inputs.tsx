@@ -61,7 +61,7 @@ export function TextInput(props: FieldProps<FieldOf<'text'>>) {
 
 const EmptyText = ({ form, path }: FieldProps) => (
   <span class="help">
-    Sends an empty text.{' '}
+    Sends an empty string.{' '}
     <button type="button" class="lnk" onClick={() => form.set(path, undefined)}>
       Leave it out
     </button>
@@ -190,7 +190,7 @@ function readJson(text: string): { value?: Json | undefined; reason?: string } {
   try {
     return { value: parseJson(text) }
   } catch (error) {
-    return { reason: `Not JSON: ${(error as Error).message}` }
+    return { reason: `Invalid JSON: ${(error as Error).message}` }
   }
 }
 

@@ -17,7 +17,7 @@ export function JsonArguments({ form, id }: { form: FormState; id: string }) {
           <UntrustedText text={form.broken.value.get('')!} />
         </span>
       )}
-      {!isJsonObject(form.value.value ?? {}) && <span class="err">Arguments are an object: {'{ … }'}</span>}
+      {!isJsonObject(form.value.value ?? {}) && <span class="err">Arguments must be an object: {'{ … }'}</span>}
     </div>
   )
 }

@@ -81,7 +81,7 @@ function NameInput({ field, path, form, id, name, index }: FieldProps<FieldOf<'o
   const isTaken = (next: string) =>
     (isJsonObject(value) && Object.hasOwn(value, next)) || field.members().some((member) => member.name === next)
   const rename = (next: string) => {
-    failure.value = next !== name && isTaken(next) ? `${next} is there already` : ''
+    failure.value = next !== name && isTaken(next) ? `${next} already exists` : ''
     if (next !== name && failure.value === '') form.set(path, renameMember(value, name, next))
   }
   return (

@@ -15,7 +15,7 @@ export function ProblemList({ form, isJson, onSendAnyway }: ProblemListProps) {
   return (
     <div class="wide problems">
       <div role="alert">
-        <p class="err">{plural(problems.length, 'problem')} by the input schema.</p>
+        <p class="err">{plural(problems.length, 'field needs', 'fields need')} attention.</p>
         {isJson && (
           <ul class="err">
             {problems.map(([place, message]) => (

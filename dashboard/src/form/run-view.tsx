@@ -37,7 +37,7 @@ export function RunView({ run, failed, result, onRetry }: RunViewProps) {
     case 'cancelled':
       return (
         <p class="res muted" role="status">
-          Cancelled. The server may have done part of it.
+          Cancelled. The server may have completed part of the call.
         </p>
       )
   }

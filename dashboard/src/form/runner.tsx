@@ -120,7 +120,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
         {plain ? null : view.value === 'json' ? (
           <JsonArguments form={form} id={id} />
         ) : isEmptyObject(field) && isEmpty(form) ? (
-          <p class="wide muted">It takes no parameters.</p>
+          <p class="wide muted">No parameters.</p>
         ) : (
           <SchemaForm field={field} form={form} id={id} />
         )}
@@ -176,7 +176,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
             <code>
               <UntrustedText text={name} />
             </code>{' '}
-            {warning} This is asked once in this tab.
+            {warning} You are asked once per tab.
           </p>
         </Confirm>
       )}

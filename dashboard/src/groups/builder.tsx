@@ -68,7 +68,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   const save = async () => {
     if (isSaving.value) return
     failure.value = ''
-    if (!saved && !isName(draft.name)) return refuseName(draft.name === '' ? 'A name is needed.' : '')
+    if (!saved && !isName(draft.name)) return refuseName(draft.name === '' ? 'Enter a name.' : '')
     isSaving.value = true
     const { name, ...configuration } = groupInput(draft)
     try {
@@ -82,7 +82,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
       }
     } catch (error) {
       const { message, status } = error as ApiError
-      if (!saved && status === 409) refuseName(`A group is called ${name} already.`)
+      if (!saved && status === 409) refuseName(`A group named ${name} already exists.`)
       else failure.value = sentence(message)
     }
     isSaving.value = false

@@ -65,7 +65,8 @@ export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProp
           />
         </div>
         <p class="help">
-          Check a server to follow it: tools it adds later join the group. Uncheck a tool below it to exclude that one.
+          Check a server to include all its tools, also those it adds later. Uncheck a tool below it to exclude that
+          one.
         </p>
       </div>
       {branches.length === 0 ? (
@@ -144,7 +145,7 @@ function ServerBranch({ branch, draft, choice, isFiltered, onChange }: BranchPro
           <summary data-row>
             <Chevron />
             <strong>{server.name}</strong>
-            {choice.includesServer(server.name) && <span class="tag ok">follows new tools</span>}
+            {choice.includesServer(server.name) && <span class="tag ok">includes new tools</span>}
             {server.status !== 'connected' && server.status !== 'unknown' && <ServerState status={server.status} />}
             <span class="muted num">
               {names.length === 0
@@ -166,8 +167,8 @@ function ServerTools({ branch, draft, choice, onChange }: Omit<BranchProps, 'isF
     return (
       <p class="help kids">
         {server.status === 'sign_in_needed'
-          ? 'Sign in first; its tools join when it connects.'
-          : 'It offers no tools now; those that it adds join.'}
+          ? 'Sign in first; its tools are added when it connects.'
+          : 'No tools yet; tools that it adds are included.'}
       </p>
     )
   }
@@ -176,9 +177,9 @@ function ServerTools({ branch, draft, choice, onChange }: Omit<BranchProps, 'isF
       {server.status === 'disabled' && <p class="help kids">Nothing is served while the server is disabled.</p>}
       {isAllPicked(draft, server.name, names) && (
         <p class="help kids">
-          Tools that it adds later stay out.{' '}
+          Tools added later are not included.{' '}
           <button type="button" class="lnk" onClick={() => onChange(toggleServer(draft, server.name, names))}>
-            Follow new tools
+            Include new tools
           </button>
         </p>
       )}

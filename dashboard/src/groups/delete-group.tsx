@@ -22,7 +22,7 @@ export function DeleteGroup({ group, onClose, onDeleted }: DeleteGroupProps) {
   return (
     <Confirm title={`Delete ${name}?`} action="Delete group" onClose={onClose} onConfirm={remove}>
       <p>
-        Its endpoint goes, and what is connected to it loses {plural(group.tool_count, 'tool')}. The tools themselves
+        This also removes its endpoint; connected clients lose {plural(group.tool_count, 'tool')}. The tools themselves
         stay.
       </p>
       <code>{group.streamable_http_endpoint}</code>

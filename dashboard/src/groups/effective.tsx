@@ -37,7 +37,7 @@ export function Effective({ preview, draft, saved, servers, savedCount, onDrop }
           <h2 id="effective">What agents get</h2>
           {!error.value && store.reachable.value && <span class={isStale.value ? 'tag' : 'tag ok'}>live</span>}
         </div>
-        {error.value && <ErrorPanel title="It cannot be told what agents would get." error={error.value} />}
+        {error.value && <ErrorPanel title="The preview could not be loaded." error={error.value} />}
         {data.value && <Figures preview={data.value} savedCount={savedCount} />}
       </div>
       {data.value && (
@@ -87,7 +87,7 @@ function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCoun
       </svg>
       {tool_count > MANY && (
         <p class="help warn">
-          More than {MANY} tools: some clients cut the list, and agents choose worse from a long one.
+          More than {MANY} tools: some clients truncate the list, and agents choose less reliably from a long one.
         </p>
       )}
     </>

@@ -112,7 +112,7 @@ function noteOf({ name, reason }: LeftOutTool, servers: ReadonlySet<string>): pr
       return <a href={link('tool', name)}>The gateway cannot serve it</a>
     case 'missing':
       return servers.has(server) && server !== name
-        ? `${server} offers no such tool now. Kept in case it returns`
-        : `Server ${server} is gone. Kept in case it returns`
+        ? `${server} does not offer this tool now. Kept in case it returns`
+        : `Server ${server} is not registered. Kept in case it returns`
   }
 }

@@ -33,10 +33,10 @@ export function AddServer({ query }: PageProps) {
             <a href={link('servers')}>Servers</a> <span aria-hidden="true">/</span>
           </>
         }
-        sub="Towpath connects first and lists what the server offers; one that does not answer is not kept."
+        sub="Towpath connects to the server first; a server that does not answer is not added."
       />
       <section class="panel" aria-label="New server">
-        <Tabs label="Way to add" tabs={tabs} current={tab} onSelect={(next) => location.setQuery({ tab: next })}>
+        <Tabs label="How to add" tabs={tabs} current={tab} onSelect={(next) => location.setQuery({ tab: next })}>
           {tab === 'paste' ? <PasteImport /> : <ServerEditor initial={initial} suggest={suggest} />}
         </Tabs>
       </section>

@@ -29,9 +29,9 @@ const SLOW_MS = 1_000
 const since = (range: Range): string => new Date(Date.now() - hours[range] * 3_600_000).toISOString()
 
 const recorded: Readonly<Record<Overview['recorded'], string>> = {
-  nothing: 'Calls are not kept.',
+  nothing: 'Calls are not recorded.',
   calls: 'Arguments and results are not recorded.',
-  contents: 'Arguments and results are recorded, without what looks like a secret.'
+  contents: 'Arguments and results are recorded, with likely secrets removed.'
 }
 
 const About = () => {

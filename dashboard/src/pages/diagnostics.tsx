@@ -78,14 +78,14 @@ function Checks({ checks }: { checks: readonly Check[] }) {
   const passed = checks.filter(({ status }) => status === 'pass')
   return (
     <>
-      {wrong.length > 0 && <CheckTable label="Checks that do not pass" checks={wrong} />}
+      {wrong.length > 0 && <CheckTable label="Failed checks and warnings" checks={wrong} />}
       {passed.length > 0 && (
         <details class="json passed">
           <summary>
             <Chevron />
-            <Status tone="ok" word={`${plural(passed.length, 'check passes', 'checks pass')}`} />
+            <Status tone="ok" word={`${plural(passed.length, 'check passed', 'checks passed')}`} />
           </summary>
-          <CheckTable label="Checks that pass" checks={passed} />
+          <CheckTable label="Passed checks" checks={passed} />
         </details>
       )}
     </>
@@ -156,8 +156,8 @@ function TestServers() {
 const summary = (checks: readonly Check[]): string => {
   const failed = checks.filter(({ status }) => status === 'fail').length
   const warned = checks.filter(({ status }) => status === 'warn').length
-  if (failed === 0 && warned === 0) return `All ${plural(checks.length, 'check')} pass.`
-  return [failed > 0 && plural(failed, 'check fails', 'checks fail'), warned > 0 && plural(warned, 'warning')]
+  if (failed === 0 && warned === 0) return `All ${plural(checks.length, 'check')} passed.`
+  return [failed > 0 && plural(failed, 'check failed', 'checks failed'), warned > 0 && plural(warned, 'warning')]
     .filter(Boolean)
     .join(', ')
 }

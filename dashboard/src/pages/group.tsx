@@ -70,7 +70,7 @@ const NoGroup = ({ name }: { name: string }) => (
   <>
     <PageHead title="Group" crumb={<a href={link('groups')}>Groups</a>} />
     <p>
-      No group is called <code>{name}</code>. <a href={link('groups')}>Go to Groups</a>
+      No group named <code>{name}</code>. <a href={link('groups')}>Go to Groups</a>
     </p>
   </>
 )

@@ -41,7 +41,7 @@ export function Prompts({ name, query }: PageProps) {
 
 const NoPrompts = () => (
   <EmptyPanel title="No server offers prompts">
-    <p>Prompts are texts with blanks that a server keeps for its users. Most servers offer tools alone.</p>
+    <p>Prompts are message templates that a server offers. Most servers offer only tools.</p>
     <div class="actions">
       <a class="btn" href={link('servers')}>
         Go to Servers
@@ -118,7 +118,7 @@ const NoPrompt = ({ name }: { name: string }) => (
   <section class="det none" aria-label="Prompt">
     {name ? (
       <h2 data-arrival tabIndex={-1}>
-        No prompt is called <UntrustedText text={name} />
+        No prompt named <UntrustedText text={name} />
       </h2>
     ) : (
       <p class="muted">Choose a prompt to read it and to render it with arguments.</p>

@@ -47,7 +47,7 @@ const allOf = ({ resources, templates }: ResourcesView): AnyResource[] => [
 
 const NoResources = () => (
   <EmptyPanel title="No server offers resources">
-    <p>Resources are what a server lets others read: files, tables, pages. Most servers offer tools alone.</p>
+    <p>Resources are data that a server lets clients read: files, tables, pages. Most servers offer only tools.</p>
     <div class="actions">
       <a class="btn" href={link('servers')}>
         Go to Servers

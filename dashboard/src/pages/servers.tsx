@@ -38,7 +38,7 @@ function ServerFacts({ servers }: { servers: readonly ServerView[] }) {
   return (
     <Facts>
       <Fact label="Servers up" value={connected} note={`of ${enabled.length} enabled`} />
-      <Fact label="Tools served" value={count(overview?.tool_count)} note={off > 0 && `${count(off)} not served`} />
+      <Fact label="Tools served" value={count(overview?.tool_count)} note={off > 0 && `${count(off)} disabled`} />
       <CountFacts label="Calls, 24 h" total={total} />
       <DurationFact label="p95" ms={total?.p95_ms} />
     </Facts>

@@ -68,7 +68,7 @@ function ServedSummary({ tools }: { tools: readonly ToolView[] }) {
   const { served, disabled, servers } = summary(tools)
   return (
     <>
-      {count(served)} served, {disabled > 0 && `${count(disabled)} not served, `}from {plural(servers, 'server')}.
+      {count(served)} served, {disabled > 0 && `${count(disabled)} disabled, `}from {plural(servers, 'server')}.
     </>
   )
 }
@@ -200,7 +200,7 @@ function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps)
 
 const NoTools = () => (
   <EmptyPanel title="No server offers tools">
-    <p>Tools come from servers. Add one, and what it offers is listed here.</p>
+    <p>Tools come from servers. Add a server and its tools appear here.</p>
     <div class="actions">
       <a class="btn primary" href={link('new-server')}>
         Add server
@@ -219,9 +219,9 @@ const NoTool = ({ name, count: total }: { name: string; count: number }) => (
     {name ? (
       <>
         <h2 data-arrival tabIndex={-1}>
-          No tool is called <UntrustedText text={name} />
+          No tool named <UntrustedText text={name} />
         </h2>
-        <p class="muted">Its server may have taken it away, or the name is from another gateway.</p>
+        <p class="muted">Its server may have removed it, or the name belongs to another gateway.</p>
       </>
     ) : (
       <p class="muted">

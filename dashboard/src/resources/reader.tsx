@@ -75,7 +75,7 @@ function OneContents({ contents, isNamed }: { contents: JsonObject; isNamed: boo
         </code>
       )}
       <BlockView block={contentsBlock(shown)} />
-      {isCut && <p class="help">This is the first 1 MB of {bytes(text.length)}. “Copy JSON” has all of it.</p>}
+      {isCut && <p class="help">This is the first 1 MB of {bytes(text.length)}. Use “Copy JSON” to get all of it.</p>}
     </div>
   )
 }

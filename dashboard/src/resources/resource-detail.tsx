@@ -67,7 +67,7 @@ export const UnlistedResource = ({ uri }: { uri: string }) => (
     <code class="wraps">
       <UntrustedText text={uri} />
     </code>
-    <p class="desc">It can be read where a template stands for it.</p>
+    <p class="desc">It can be read if a template matches it.</p>
     <Reader key={uri} uri={uri} isTemplate={false} />
   </section>
 )

@@ -44,7 +44,7 @@ function FileBlock({ base64, mimeType, bytes: size, uri }: Extract<Block, { kind
     try {
       save(base64, mimeType, fileName(uri))
     } catch {
-      failure.value = 'This is no base64, so it cannot be saved.'
+      failure.value = 'Invalid base64, so it cannot be saved.'
     }
   }
   return (
@@ -101,7 +101,7 @@ export function BlockView({ block }: { block: Block }) {
     case 'image':
       return (
         <figure class="media">
-          <img src={block.url} alt={`Image that was returned, ${block.mimeType}`} />
+          <img src={block.url} alt={`Returned image, ${block.mimeType}`} />
           <figcaption class="muted">
             {block.mimeType}, {bytes(block.bytes)}
           </figcaption>
@@ -123,7 +123,7 @@ export function BlockView({ block }: { block: Block }) {
     case 'other':
       return (
         <>
-          <p class="muted">Content of a kind that is not known here</p>
+          <p class="muted">Unknown content type</p>
           <pre class="code wrap" tabIndex={0}>
             <UntrustedText text={printJson(block.value)} />
           </pre>

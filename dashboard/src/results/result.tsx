@@ -70,7 +70,7 @@ export function ToolResult({ answer, outputSchema }: { answer: Answer; outputSch
           <h4>Structured content</h4>
           <JsonTree value={structuredContent} label="Structured content" />
           {outputSchema && isError !== true && <OutputCheck value={structuredContent} schema={outputSchema} />}
-          {shown.length < blocks.length && <p class="help">The text content says the same.</p>}
+          {shown.length < blocks.length && <p class="help">Text content is identical.</p>}
         </section>
       )}
       {blocks.length === 0 && structuredContent === undefined && <p class="muted">The tool returned no content.</p>}

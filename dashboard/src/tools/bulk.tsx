@@ -56,7 +56,7 @@ export function BulkBar({ chosen, shown, hidden, onToggleAll, onDone }: BulkBarP
     <div class="bulk" role="group" aria-label="Selected tools">
       <span role="status">
         {count(chosen.length)} of {count(shown)} selected
-        {hidden > 0 && <span class="muted">, {count(hidden)} more are hidden by the filter and stay as they are</span>}
+        {hidden > 0 && <span class="muted">, {count(hidden)} more are hidden by the filter and stay unchanged</span>}
       </span>
       <div class="actions">
         <button type="button" class="btn sm" onClick={onToggleAll}>

@@ -59,7 +59,7 @@ function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProp
           {failure.value}
         </p>
       )}
-      {was !== undefined && was === is && <p class="help">What differs is not part of what is shown here.</p>}
+      {was !== undefined && was === is && <p class="help">The change is in a part that is not shown here.</p>}
       {hunks.length > 0 && (
         <pre class="code diff" tabIndex={0} role="group" aria-label="What changed">
           {hunks.map((hunk, at) => (

@@ -38,11 +38,7 @@ export function ItemHead({ kind, item, id }: ItemHeadProps) {
         </p>
       )}
       <p class="desc">
-        {description ? (
-          <UntrustedText text={description} />
-        ) : (
-          <span class="muted">The server gives no description.</span>
-        )}
+        {description ? <UntrustedText text={description} /> : <span class="muted">No description.</span>}
       </p>
     </>
   )

@@ -14,7 +14,7 @@ export function RecentCalls({ tool }: { tool: string }) {
     <AsyncContent resource={calls} subject="The calls" rows={3}>
       {({ calls: rows }) =>
         rows.length === 0 ? (
-          <p class="muted">It has not been called yet.</p>
+          <p class="muted">No calls yet.</p>
         ) : (
           <table class="slim">
             <thead>

@@ -27,14 +27,14 @@ export function ServerNotice({ item, itemKind }: ServerNoticeProps) {
   if (server_status === 'failing') {
     return (
       <p class="banner warn">
-        The server {server} cannot be reached; this is what it offered last. {open}
+        The server {server} cannot be reached; showing its last known definition. {open}
       </p>
     )
   }
   if (server_status === 'sign_in_needed') {
     return (
       <p class="banner warn">
-        The server {server} needs a sign-in first. {open}
+        The server {server} requires sign-in. {open}
       </p>
     )
   }

@@ -58,7 +58,7 @@ function TabBody({ tool, tab }: { tool: ToolView; tab: TabId }) {
       return tool.output_schema ? (
         <JsonView value={tool.output_schema} label="Output schema" />
       ) : (
-        <p class="muted">The tool does not say what its structured content looks like.</p>
+        <p class="muted">The tool has no output schema.</p>
       )
     case 'calls':
       return <RecentCalls tool={tool.canonical_name} />
@@ -116,7 +116,7 @@ function TryIt({ tool }: { tool: ToolView }) {
         'Copy as CLI': (args) => asCli(call(args), PRODUCT),
         'Copy as JSON-RPC': (args) => asJsonRpc(call(args))
       }}
-      warning={isDestructive ? 'says that it may destroy or overwrite something.' : undefined}
+      warning={isDestructive ? 'declares that it may delete or overwrite data.' : undefined}
       result={(answer) => <ToolResult answer={answer} outputSchema={tool.output_schema} />}
     >
       <ServerNotice item={tool} itemKind="tool" />

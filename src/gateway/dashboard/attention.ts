@@ -12,8 +12,8 @@ function serverAttention({ name, status, status_since: since, last_error: detail
   if (status !== 'failing' && status !== 'sign_in_needed') return []
   const about = { name, ...(detail === undefined ? {} : { detail }), ...(since === undefined ? {} : { since }) }
   return status === 'failing'
-    ? [{ kind: 'server_failing', title: `The server ${name} fails`, ...about }]
-    : [{ kind: 'sign_in_needed', title: `The server ${name} needs a sign-in`, ...about }]
+    ? [{ kind: 'server_failing', title: `${name} is failing`, ...about }]
+    : [{ kind: 'sign_in_needed', title: `${name} needs a sign-in`, ...about }]
 }
 
 const MAX_NAMED = 3
@@ -36,10 +36,9 @@ const createItemAttention =
     const { accepted, changedAt } = item.stored
     const name = nameOf(item)
     const found: Attention[] = []
-    if (accepted !== null)
-      found.push({ kind: `${what}_changed`, name, title: `The ${what} ${name} has changed`, since: changedAt })
+    if (accepted !== null) found.push({ kind: `${what}_changed`, name, title: `${name} has changed`, since: changedAt })
     if (factsOf(item).isHidden)
-      found.push({ kind: `${what}_hidden`, name, title: `The texts of the ${what} ${name} hold hidden characters` })
+      found.push({ kind: `${what}_hidden`, name, title: `${name} contains hidden characters` })
     return found
   }
 
@@ -52,7 +51,7 @@ function groupAttention(catalog: Catalog): Attention[] {
     const { tools, servers } = missingNames(stored, namesIn(catalog))
     const missing = [...servers, ...tools]
     if (missing.length === 0) return []
-    const title = `The group ${stored.name} names what does not exist`
+    const title = `Group ${stored.name} includes names that do not exist`
     return [{ kind: 'group_missing' as const, name: stored.name, title, detail: missing.slice(0, 10).join(', ') }]
   })
 }

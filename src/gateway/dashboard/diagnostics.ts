@@ -17,16 +17,16 @@ export async function checkDatabase(ping: () => Promise<number>): Promise<Check[
     const isFar = apart > CLOCK_MS
     return [
       { id: 'database', status: 'pass', title: 'The database answers', ms },
-      { id: 'migrations', status: 'pass', title: 'The database has the schema of this version' },
+      { id: 'migrations', status: 'pass', title: 'The database schema is up to date' },
       {
         id: 'clock',
         status: isFar ? 'warn' : 'pass',
         title: isFar ? `The clocks of gateway and database are ${apart} ms apart` : 'The clocks agree',
-        ...(isFar ? { hint: 'Keep both with NTP' } : {})
+        ...(isFar ? { hint: 'Synchronize both with NTP' } : {})
       }
     ]
   } catch {
-    const hint = 'Look at the log of the gateway, and whether the database runs'
+    const hint = 'Check the gateway log, and that the database is running'
     return [{ id: 'database', status: 'fail', title: 'The database does not answer', hint }]
   }
 }
@@ -35,14 +35,14 @@ const statusOutcomes: Readonly<Record<ServerView['status'], readonly [Check['sta
   connected: ['pass', 'answers'],
   connecting: ['warn', 'is being contacted'],
   sign_in_needed: ['fail', 'needs a sign-in'],
-  failing: ['fail', 'fails'],
+  failing: ['fail', 'is failing'],
   disabled: ['pass', 'is disabled'],
-  unknown: ['warn', 'was not contacted yet']
+  unknown: ['warn', 'has not been contacted yet']
 }
 
 const hints: Partial<Record<ServerView['status'], string>> = {
   sign_in_needed: 'Sign in on its page',
-  failing: 'Test the connection on its page; its settings can be changed there',
+  failing: 'Test the connection or edit the settings on its page',
   unknown: 'Test the connection on its page'
 }
 
@@ -86,7 +86,7 @@ export const checkLeftOut = ({ name, left_out_count: count }: ServerView): Check
           id: `left_out:${name}`,
           status: 'warn',
           title: leftOutTitle(name, count),
-          hint: 'Its page says why'
+          hint: 'See its page for the reasons'
         }
       ]
 
@@ -96,14 +96,14 @@ export async function checkCommand(stored: StoredServer, find: (stored: StoredSe
   const id = `command:${name}`
   try {
     await find(stored)
-    return { id, status: 'pass', title: `The command of ${name} is there` } satisfies Check
+    return { id, status: 'pass', title: `The command of ${name} was found` } satisfies Check
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error
-    const hint = 'Install it where the gateway runs, or give its whole path'
+    const hint = 'Install it on the machine of the gateway, or use an absolute path'
     return {
       id,
       status: 'fail',
-      title: `The command of ${name} is not there`,
+      title: `The command of ${name} was not found`,
       detail: error.message,
       hint
     } satisfies Check
