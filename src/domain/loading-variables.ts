@@ -2,7 +2,7 @@
  * Environment variables that make a program load code or start another program: of the dynamic linker, the C library,
  * shells, language runtimes, package managers and build tools. Names in upper case; a trailing `*` marks a prefix.
  */
-export const loadingVariables: readonly string[] = (
+const loadingVariables: readonly string[] = (
   'LD_* DYLD_* GCONV_PATH GETCONF_DIR GLIBC_TUNABLES LOCPATH NLSPATH MALLOC_TRACE OPENSSL_* ' +
   'PATH HOME SHELL IFS ENV BASH_ENV BASH_FUNC_* BASHOPTS SHELLOPTS PS4 PROMPT_COMMAND CDPATH ZDOTDIR XDG_* ' +
   'EDITOR VISUAL PAGER BROWSER LESSOPEN LESSCLOSE ' +

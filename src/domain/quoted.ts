@@ -5,7 +5,7 @@ import { truncate } from './text.ts'
 const lineEnd = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/
 
 /** Splits untrusted text into lines and removes hidden characters. */
-export const toVisibleLines = (text: string): string[] => text.split(lineEnd).map(withoutHidden)
+const toVisibleLines = (text: string): string[] => text.split(lineEnd).map(withoutHidden)
 
 /** Formats untrusted text as a block quote, so that none of its lines can pass for text of the surrounding document. */
 export const toBlockQuote = (text: string): string =>

@@ -31,7 +31,7 @@ function jsonProblem(text: string): Problem | undefined {
 }
 
 /** Returns the first key that occurs twice in one object, at any depth. The text must be valid JSON. */
-export function repeatedMember(text: string): string | undefined {
+function repeatedMember(text: string): string | undefined {
   const open: (Set<string> | null)[] = []
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

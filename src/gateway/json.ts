@@ -272,7 +272,7 @@ export const readKey = (text: string, start = 0, end = text.length): string => {
 }
 
 /** Decodes a key. Returns its JSON text if it is malformed, which equals no key that is looked up. */
-export function looseKey(text: string, start = 0, end = text.length): string {
+function looseKey(text: string, start = 0, end = text.length): string {
   try {
     return readKey(text, start, end)
   } catch {

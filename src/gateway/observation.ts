@@ -115,8 +115,6 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   }
 }
 
-export const noopObserver: Observer = joinObservers([])
-
 const outcomeByReason: Record<FailureReason, Outcome> = {
   unreachable: 'failed',
   timeout: 'timeout',

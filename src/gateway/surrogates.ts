@@ -4,7 +4,7 @@ const ESCAPES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)/gs
 const LONE = /^\\u[dD][89a-fA-F]..$/
 
 /** Returns true if a JSON text may escape a surrogate, paired or not. */
-export const mayContainSurrogates = (json: string): boolean => SUSPECT.test(json)
+const mayContainSurrogates = (json: string): boolean => SUSPECT.test(json)
 
 /**
  * Replaces each escape of an unpaired surrogate in a valid JSON text by `\ufffd`, which is as long. RFC 8259 allows

@@ -8,7 +8,7 @@ import type { Db } from './tables.ts'
  * Returns a function that computes the fingerprint of a launch configuration. Keyed, so that secrets cannot be found by
  * brute force.
  */
-export const createFingerprint = (key: Buffer) => (launch: LaunchConfig) =>
+const createFingerprint = (key: Buffer) => (launch: LaunchConfig) =>
   createHmac('sha256', key).update(canonicalText(launch)).digest('hex')
 
 const sortedEntries = (entries: Readonly<Record<string, string>> = {}) =>

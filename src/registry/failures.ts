@@ -58,7 +58,7 @@ export const isConnectionLoss = (error: unknown): boolean =>
   (error instanceof Error && clientMessages.test(error.message))
 
 /** Maps database failures to AppErrors; the only place that does. Returns unknown errors unchanged. */
-export function translateError(error: unknown): unknown {
+function translateError(error: unknown): unknown {
   if (error instanceof AppError) return error
   if (codeOf(error) === STORE_BUSY) return unavailable('the registry database is busy')
   if (codeOf(error) === STORE_STOPPED) return unavailable('the registry database has stopped and is opened again')

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './shared.ts'
 
-export const ranges = ['1h', '24h', '7d'] as const
+const ranges = ['1h', '24h', '7d'] as const
 export type Range = (typeof ranges)[number]
 
 const counts = {

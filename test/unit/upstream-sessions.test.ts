@@ -5,7 +5,7 @@ import {
   type SessionRequest,
   type SessionsOptions
 } from '../../src/gateway/upstream/sessions.ts'
-import { noopObserver } from '../../src/gateway/observation.ts'
+import { joinObservers } from '../../src/gateway/observation.ts'
 import { silentSink } from '../../src/gateway/upstream/call.ts'
 import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
@@ -44,7 +44,7 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
     verdict: sessionVerdict,
     processSlots: undefined,
     breaker: createBreaker(),
-    observer: noopObserver,
+    observer: joinObservers([]),
     connectMs: 2_000,
     idleMs: 60_000,
     warmPool: noSpares,
@@ -148,7 +148,7 @@ test('an opening that failed is not remembered', async (t) => {
       const breaker = createBreaker()
       const limits = { connectMs: 2_000, idleMs: 60_000, warmPool: noSpares }
       const sessions = createSessions({
-        ...{ ...options, ...limits, name: 'alpha', breaker, observer: noopObserver },
+        ...{ ...options, ...limits, name: 'alpha', breaker, observer: joinObservers([]) },
         onNotification() {}
       })
       closing(t, sessions, client, upstream)

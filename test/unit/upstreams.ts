@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { noopObserver } from '../../src/gateway/observation.ts'
+import { joinObservers } from '../../src/gateway/observation.ts'
 import { Call, silentSink, type Answer, type OutgoingRequest, type Sink } from '../../src/gateway/upstream/call.ts'
 import type { TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -18,7 +18,7 @@ export const noSpares = { maxSize: 0, idleMs: 60_000, runInTurn: (work: () => Pr
 export const ordinary = {
   verdict: sessionVerdict,
   processSlots: undefined,
-  observer: noopObserver,
+  observer: joinObservers([]),
   connectMs: 2_000,
   idleMs: 60_000,
   warmPool: noSpares,

@@ -1,5 +1,5 @@
 /** Stages of connecting that a call may wait for, in order. */
-export const connectStages = ['queue', 'start', 'initialize'] as const
+const connectStages = ['queue', 'start', 'initialize'] as const
 export type ConnectStage = (typeof connectStages)[number]
 
 /** Caller for whom a connection is opened, for log lines. */
