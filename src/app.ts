@@ -105,8 +105,8 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, comp
 
 const logOverload = (log: FastifyBaseLogger, reason: string | undefined) =>
   reason === undefined
-    ? log.warn('new work is taken again')
-    : log.error({ reason }, 'there is too much to do; new work is refused')
+    ? log.warn('accepting new work again')
+    : log.error({ reason }, 'the gateway is overloaded; new work is refused')
 
 /** Builds the application: registers every plugin and route, in order. Does not listen. */
 export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {

@@ -16,7 +16,7 @@ interface Format {
 const formats: Readonly<Record<string, Format>> = {
   text: {
     validate: isStorable,
-    rule: 'must not hold NUL characters or lone surrogates',
+    rule: 'must not contain NUL characters or lone surrogates',
     pattern: { pattern: '^[^\\u0000\\ud800-\\udfff]*$' }
   },
   name: { validate: isName, rule: NAME_RULE, pattern: { pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$' } },

@@ -165,7 +165,7 @@ function shortcuts(client: ClientName, target: Target): Snippet[] {
   switch (client) {
     case 'claude-code': {
       const text = `claude mcp add --transport http ${quoteWord(name)} ${quoteWord(url)}${tokenHeader(target, '--header')}`
-      const note = tokenVariable === undefined ? {} : { note: 'Claude Code keeps the token itself in its settings' }
+      const note = tokenVariable === undefined ? {} : { note: 'Claude Code stores the token itself in its settings' }
       return [{ title: 'Command', language: 'sh', text, ...note }]
     }
     case 'cursor': {
@@ -193,11 +193,11 @@ function shortcuts(client: ClientName, target: Target): Snippet[] {
 }
 
 const notes: { readonly [client in ClientName]?: (target: Target) => string | undefined } = {
-  'claude-code': () => 'In the folder of the project; every user of the project is asked once',
+  'claude-code': () => 'In the project folder; each user of the project has to approve it once',
   codex: ({ tokenVariable }) =>
     tokenVariable === undefined ? undefined : `${tokenVariable} must be set where Codex starts`,
   'claude-desktop': ({ tokenVariable }) =>
-    `Claude Desktop starts commands only, so mcp-remote stands in between (needs Node.js)${tokenVariable === undefined ? '' : `; put the token in the place of ${TOKEN_PLACEHOLDER}`}`,
+    `Claude Desktop only starts commands, so mcp-remote connects it to the gateway (needs Node.js)${tokenVariable === undefined ? '' : `; replace ${TOKEN_PLACEHOLDER} with the token`}`,
   cursor: ({ tokenVariable }) =>
     tokenVariable === undefined ? undefined : `${tokenVariable} must be set where Cursor starts`,
   windsurf: ({ tokenVariable }) =>

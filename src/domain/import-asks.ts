@@ -67,7 +67,8 @@ export function normaliseReferences(
       kind === 'input' || isVariable(id) ? addVariable(kind, id, fallback, isSecret) : whole
     )
     const left = (written.match(anyReference) ?? []).find((each) => !isVariable(each.slice(2, -1)))
-    if (left !== undefined) problems.push(`${member} holds ${left}, which only its own client can fill in`)
+    if (left !== undefined)
+      problems.push(`${member} contains ${left}, which only the client of that configuration can fill in`)
     return written
   }
   const write = (value: unknown, member: string): unknown => {

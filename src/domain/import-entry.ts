@@ -150,7 +150,7 @@ function localServer(
   const env = textMap(value.env, 'env', remarks)
   const bridge = parseBridge(command!, args, env)
   if (bridge) {
-    remarks.notes.push('the gateway connects to the address itself, without mcp-remote')
+    remarks.notes.push('the gateway connects to the address directly, without mcp-remote')
     return remoteServer(bridge.url, bridge.transport, bridge.headers, common)
   }
   return {
@@ -182,7 +182,7 @@ export function registrationOf(value: Members, remarks: ImportFindings): Members
   const named = transportKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)
   if (named !== undefined && !(named.toLowerCase().replace(/[-_ ]/g, '') in transportsByName))
     remarks.problems.push(`the transport "${named}" is not known`)
-  if (command && url !== undefined) remarks.problems.push('it has a command and an address: only one of them can be')
+  if (command && url !== undefined) remarks.problems.push('it has both a command and an address; only one is possible')
   if (command) return localServer(command, value, all, remarks)
   if (url !== undefined) return remoteServer(url, named, textMap(value.headers, 'headers', remarks), all)
   remarks.problems.push('it has no command and no address')

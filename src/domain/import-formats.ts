@@ -52,7 +52,7 @@ interface FoundEntry {
   readonly inputs: Inputs
 }
 
-const UNKNOWN = 'it is none of the known formats: "mcpServers", "servers", a server.json or a registration'
+const UNKNOWN = 'unknown format; expected "mcpServers", "servers", a server.json or a registration'
 
 const lineAt = (text: string, offset: number) => text.slice(0, offset).split('\n').length
 
@@ -117,7 +117,7 @@ function urlProblem(url: string, ownUrls: readonly string[]): string | undefined
 function nameOf({ name, value }: FoundEntry, registration: Members, notes: string[]): string {
   if (name === undefined) {
     const suggested = suggestName(registration)
-    notes.push(`it has no name: "${suggested}" was made from its ${'url' in registration ? 'address' : 'command'}`)
+    notes.push(`it has no name: "${suggested}" is derived from its ${'url' in registration ? 'address' : 'command'}`)
     return suggested
   }
   if (isServerName(name)) return name

@@ -101,12 +101,12 @@ export function convertServerJson(value: Members, variables: ImportVariables, re
   const remotes = list(value.remotes).toSorted((a, b) => Number(a.type === 'sse') - Number(b.type === 'sse'))
   const packages = list(value.packages)
   const more = remotes.length + packages.length - 1
-  if (more > 0) remarks.notes.push(`the first of ${more + 1} ways in was taken`)
+  if (more > 0) remarks.notes.push(`only the first of ${more + 1} remotes and packages is used`)
   const description = textOrUndefined(value.description)
   const common = description === undefined ? {} : { description }
   if (remotes[0]) return { ...common, ...remoteEntry(remotes[0], variables) }
   const found = packages.map((item) => packageEntry(item, variables)).find((entry) => entry !== undefined)
   if (found) return { ...common, ...found }
-  remarks.problems.push('it offers no address, and no npm or PyPI package that talks over stdio')
+  remarks.problems.push('it has no remote, and no npm or PyPI package with the stdio transport')
   return common
 }

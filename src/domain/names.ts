@@ -8,7 +8,7 @@ export const isName = (name: string): boolean => pattern.test(name)
 
 /** Rule of server names for error messages (http-contract.md#names) */
 export const SERVER_NAME_RULE =
-  'must be 1 to 64 letters, digits, "_" or "-", begin with a letter or digit, hold no "__" and not end in "_"'
+  'must be 1 to 64 letters, digits, "_" or "-", begin with a letter or digit, not contain "__" and not end in "_"'
 
 /**
  * Tests for a valid server name. The first `__` of a qualified name ends the server name, so a server name contains no

@@ -6,11 +6,11 @@ import { isLoopback } from './loopback.ts'
  */
 export function upstreamUrlProblem(text: string): string | undefined {
   if (!/^https?:\/\/[^/]/i.test(text) || !URL.canParse(text)) return 'must be a valid http:// or https:// URL'
-  if (/[\s\\\p{Cc}]/u.test(text)) return 'must not hold white space, control characters or backslashes'
-  if (text.includes('#')) return 'must not hold a fragment'
+  if (/[\s\\\p{Cc}]/u.test(text)) return 'must not contain white space, control characters or backslashes'
+  if (text.includes('#')) return 'must not contain a fragment'
   const { username, password } = new URL(text)
   if (username || password || /^https?:\/\/[^/?]*@/i.test(text)) {
-    return 'must not hold a user name or password; use bearer_token or headers'
+    return 'must not contain a user name or password; use bearer_token or headers'
   }
   return undefined
 }

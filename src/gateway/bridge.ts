@@ -41,7 +41,7 @@ const isInputRequired = (resultType: string | undefined, { method, to }: Adaptat
 
 function checkResult(result: Payload, resultType: string | undefined, { method }: Adaptation): void {
   if (resultType !== undefined && resultType !== '"complete"') {
-    throw badResponse('the upstream answered with a kind of result that was not asked for')
+    throw badResponse('the upstream answered with an unexpected kind of result')
   }
   const member = requiredMember[method]
   if (member && !result.members.some(({ key }) => key === member || key === 'task')) {

@@ -85,7 +85,7 @@ const WARM_STARTS = { processes: 2, sessions: 4 }
 const WARM_IDLE_MS = 60_000
 
 const unreadable = () =>
-  new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', {
+  new UpstreamFailure('unreadable', 'its stored secrets cannot be decrypted with the current encryption key', {
     maybeProcessed: false
   })
 

@@ -158,7 +158,7 @@ async function start({ base, upstreamSide, refresh, mcpSide, signIns, applier }:
   process.on('exit', upstreamSide.connections.kill)
   const loadEnds = async () => sessions.removeEnded(await registry.sessionEnds.load())
   const loadMissed = () =>
-    void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ends of sessions could not be read'))
+    void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ended sessions could not be read from the database'))
   // before the first request, and again whenever announcements may have been lost
   await loadEnds()
   const onAnnouncement = (announcement: string) => {

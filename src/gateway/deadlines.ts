@@ -23,8 +23,8 @@ export function createDeadlines(): Deadlines {
     for (const call of calls) {
       if (now < call.idleDeadline && now < call.totalDeadline) continue
       calls.delete(call)
-      const limit = now >= call.totalDeadline ? 'in all' : 'without progress'
-      call.stop(new UpstreamFailure('timeout', `the call took longer than it may ${limit}`))
+      const limit = now >= call.totalDeadline ? 'total time limit' : 'time limit without progress'
+      call.stop(new UpstreamFailure('timeout', `the call exceeded its ${limit}`))
     }
     if (calls.size === 0) stopTimer()
   }

@@ -23,7 +23,7 @@ function jsonProblem(text: string): Problem | undefined {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     if (error.problem === 'elements') {
-      return { code: 'too_large', reason: `it holds more than ${MAX_MEMBERS} members and elements` }
+      return { code: 'too_large', reason: `it has more than ${MAX_MEMBERS} members and elements` }
     }
     if (error.problem !== 'depth') return malformed(`it is ${error.message}`)
     return { code: 'too_deep', reason: `it is nested deeper than ${MAX_DEPTH} levels` }
@@ -55,11 +55,11 @@ function repeatedMember(text: string): string | undefined {
  * parsers disagree on which value wins: clients must read the same definition that the gateway checked.
  */
 export function definitionProblem(text: string): Problem | undefined {
-  if (text.charCodeAt(0) !== OPEN_OBJECT) return malformed('it is no JSON object')
+  if (text.charCodeAt(0) !== OPEN_OBJECT) return malformed('it is not a JSON object')
   const problem = jsonProblem(text)
   if (problem !== undefined) return problem
   const repeated = repeatedMember(text)
-  return repeated === undefined ? undefined : malformed(`it gives "${escapeText(repeated, 40)}" twice`)
+  return repeated === undefined ? undefined : malformed(`it repeats the member "${escapeText(repeated, 40)}"`)
 }
 
 export const notUtf8 = malformed('it is not valid UTF-8')

@@ -51,8 +51,7 @@ export interface Egress {
 const REFUSAL = 'the egress policy does not allow this address (TOWPATH_EGRESS_DENY, TOWPATH_EGRESS_ALLOW)'
 const LOOP = 'the egress policy does not allow this address: it leads back to this gateway (TOWPATH_EGRESS_ALLOW)'
 
-const INSIDE =
-  'the address lies on loopback or a private network, which the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
+const INSIDE = 'the address is on loopback or a private network, unlike the URL of the server (TOWPATH_EGRESS_ALLOW)'
 /** Host names whose outermost zone is remembered; the least recently used is evicted first. */
 const MAX_KNOWN_HOSTS = 10_000
 

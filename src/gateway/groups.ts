@@ -42,7 +42,7 @@ function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): v
 export function checkBare(config: GroupConfig): void {
   if (config.tool_names === 'qualified' || canBeBare(config)) return
   throw invalid(
-    '"tool_names" can be bare only where "included_servers" names exactly one server and "included_tools" is empty'
+    '"tool_names" can be bare only if "included_servers" names exactly one server and "included_tools" is empty'
   )
 }
 

@@ -56,8 +56,8 @@ interface PreparedCall {
   readonly request: OutgoingRequest
 }
 
-const disconnected = () => new UpstreamFailure('cancelled', 'the caller has left')
-const revoked = new UpstreamFailure('cancelled', 'the access token is not valid any more')
+const disconnected = () => new UpstreamFailure('cancelled', 'the caller has disconnected')
+const revoked = new UpstreamFailure('cancelled', 'the access token is no longer valid')
 
 /** Converts a call's error to the error that the caller gets. */
 function callerError(error: unknown, call: Call | undefined, server: CatalogServer | undefined): unknown {

@@ -21,16 +21,16 @@ const llmName = /^[A-Za-z0-9_-]+$/
 
 const badTool: Problem = {
   code: 'name_characters',
-  reason: 'its name holds characters other than letters, digits and "_", "-", ".", "/", which clients refuse'
+  reason: 'its name contains characters other than letters, digits and "_", "-", ".", "/", which clients refuse'
 }
 const badPrompt: Problem = {
   code: 'name_characters',
-  reason: 'its name holds hidden or control characters, or begins or ends with white space'
+  reason: 'its name contains hidden or control characters, or begins or ends with white space'
 }
-const badUri: Problem = { code: 'name_characters', reason: 'its URI holds hidden or control characters' }
+const badUri: Problem = { code: 'name_characters', reason: 'its URI contains hidden or control characters' }
 const tooLong: Problem = {
   code: 'name_too_long',
-  reason: `its name with that of the server in front is longer than ${MAX_PUBLIC_NAME} characters`
+  reason: `its name, prefixed with the server name, is longer than ${MAX_PUBLIC_NAME} characters`
 }
 
 const hasUnsafeCharacters = (text: string) => /[\t\n\r]/.test(text) || hasHidden(text)

@@ -49,6 +49,6 @@ export function shapeProblem(kind: ItemKind, definition: string): Problem | unde
   if (check.Check(item)) return undefined
   const { path, value } = check.Errors(item).First()!
   const member = escapeText(path.slice(1).replaceAll('/', '.'), 80)
-  const reason = value === undefined ? `it has no "${member}"` : `its "${member}" is not what MCP allows there`
+  const reason = value === undefined ? `it has no "${member}"` : `its "${member}" is not valid in MCP`
   return { code: 'shape', reason }
 }

@@ -164,7 +164,7 @@ const createState = (limits: JsonLimits, path = noKeys): ParseState => ({
   end: 0
 })
 
-export const tooManyElements = (max: number) => new JsonError('elements', `JSON holds more than ${max} elements`)
+export const tooManyElements = (max: number) => new JsonError('elements', `JSON has more than ${max} elements`)
 
 function countElement(state: ParseState): void {
   if (++state.elements > state.limits.elements) throw tooManyElements(state.limits.elements)

@@ -44,8 +44,8 @@ function readAnnotation(schema: Record<string, unknown>, path: readonly string[]
   const { [KEY]: name, type } = schema
   if (typeof name !== 'string' || !TOKEN.test(name)) throw new Invalid(`an ${KEY} is not a valid header name`)
   const known = types.find((candidate) => candidate === type)
-  if (!known) throw new Invalid(`${KEY} "${name}" does not stand on a string, an integer or a boolean`)
-  if (!path) throw new Invalid(`${KEY} "${name}" cannot be reached through properties alone`)
+  if (!known) throw new Invalid(`${KEY} "${name}" is not on a string, an integer or a boolean`)
+  if (!path) throw new Invalid(`${KEY} "${name}" is not reachable through properties alone`)
   return { header: PREFIX + name.toLowerCase(), path, type: known }
 }
 

@@ -69,7 +69,7 @@ const masked = (env: Readonly<Record<string, string>>) =>
 
 /** Note on a server in session mode "stateful" that keeps no sessions. */
 const WITHOUT_SESSIONS =
-  'session_mode "stateful" changes nothing here: the server gives no session ids, so each of its requests stands alone'
+  'session_mode "stateful" has no effect: the server issues no session ids, so its requests are independent of each other'
 
 const lacksSessions = ({ transport, session_mode, verdict }: RecordSource['stored']) =>
   session_mode === 'stateful' && transport === 'streamable_http' && verdict?.hasSessions === false

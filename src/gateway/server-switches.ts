@@ -35,7 +35,7 @@ export async function storeSwitches(tx: Transaction, name: string, patch: Switch
       const known = new Set(await tx.items.setEnabled(name, kind, names, enabled))
       const unknown = names.filter((own) => !known.has(own))
       if (unknown.length > 0)
-        throw invalid(`"${member}" names what server "${name}" does not offer: ${unknown.join(', ')}`)
+        throw invalid(`"${member}" has names that server "${name}" does not offer: ${unknown.join(', ')}`)
     }
   }
   if (patch.enabled !== undefined) await tx.servers.setEnabled(name, patch.enabled)

@@ -71,7 +71,7 @@ const MAX_WORDS = 300
 const MAX_CODE = 64
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-const signInGone = () => new AppError(404, 'there is no such sign-in, or it is over: register the server again')
+const signInGone = () => new AppError(404, 'the sign-in does not exist or has ended: register the server again')
 
 function toSession({ id, server, status, expiresAt, error }: OAuthSession): AuthorizationSession {
   const about = { session_id: id, status, server_name: server, expires_at: expiresAt }
@@ -102,7 +102,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     if (registrationEndpoint !== undefined) {
       return registerClient(http(url), { ...server, registrationEndpoint }, redirectUri, scope)
     }
-    throw invalid('the authorization server registers no clients by itself: give "oauth_client_id"')
+    throw invalid('the authorization server does not support dynamic client registration: give "oauth_client_id"')
   }
   const start = async ({ config, serverId, force, challenge, boundTo }: SignInRequest) => {
     const expected = config.oauth_issuer ?? boundTo
@@ -141,11 +141,11 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     const asked = id === undefined ? undefined : await findStored(id)
     if (asked && asked.status !== 'pending') throw signInGone()
     const session = await sessions.findByState(state)
-    if (!session || (asked && asked.id !== session.id)) throw invalid('"state" is not that of this sign-in')
+    if (!session || (asked && asked.id !== session.id)) throw invalid('"state" does not match this sign-in')
     const pending = await sessions.getPending(session.id)
     if (!pending) throw signInGone()
     if (iss === undefined ? pending.namesIssuer : iss !== pending.source.issuer) {
-      throw invalid('"iss" does not name the authorization server that was asked: the answer is not used')
+      throw invalid('"iss" does not name the authorization server of this sign-in: its response is not used')
     }
     return { id: session.id, pending }
   }
@@ -168,14 +168,14 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
       await sessions.finish(id, status, error)
       onChange()
     } catch (err) {
-      log.warn({ err }, 'the end of a sign-in could not be stored')
+      log.warn({ err }, 'the outcome of a sign-in could not be stored')
     }
   }
   const sweep = async () => {
     try {
       await sessions.deleteExpired(retentionMs)
     } catch (err) {
-      log.warn({ err }, 'sign-ins that are over could not be removed')
+      log.warn({ err }, 'ended sign-ins could not be removed')
     }
   }
 

@@ -31,7 +31,7 @@ const joinNames = (faults: Catalog['faults']) =>
 
 function problemOf({ faults }: Catalog, failures: number): string | undefined {
   if (faults.length > 0) return `the gateway cannot read ${joinNames(faults)}; its log says why`
-  return failures > 0 ? 'the last change of the registry is not wholly in force; the log says why' : undefined
+  return failures > 0 ? 'the last change of the registry is only partly in effect; the log says why' : undefined
 }
 
 export function createStateApplier(options: StateApplierOptions): StateApplier {
@@ -64,7 +64,7 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
           step()
         } catch (err) {
           failures++
-          log.error({ err, version: state.version }, 'a change of the registry is not wholly in force')
+          log.error({ err, version: state.version }, 'a change of the registry is only partly in effect')
         }
       }
       problem = problemOf(next, failures)

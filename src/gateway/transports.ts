@@ -111,7 +111,7 @@ export const hasCredential = (secrets: ServerSecrets) =>
  * Checks the policy at each start of a process, because a server may have been registered before the setting changed.
  */
 function stdioProblem({ enabled, commands }: StdioPolicy, { settings, secrets }: Target): string | undefined {
-  if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
+  if (!enabled) return 'stdio servers are disabled (TOWPATH_STDIO)'
   if (commands === null) return undefined
   if (!commands.includes(settings.command ?? '')) {
     return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
@@ -143,7 +143,7 @@ function createScreens({ resultSecrets: mode, log }: Pick<TransportOptions, 'res
       onFound() {
         if (performance.now() - loggedAt < FOUND_LOG_MS) return
         loggedAt = performance.now()
-        log.warn({ server: name, mode }, 'a message of a server holds a secret of its own')
+        log.warn({ server: name, mode }, 'a message of a server contains one of its own secrets')
       }
     })
   }

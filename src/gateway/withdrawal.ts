@@ -7,10 +7,7 @@ import { UpstreamFailure } from './upstream/failure.ts'
 /**
  * Failure of calls in progress whose permission was withdrawn. A single object, so that it is recognized by identity.
  */
-export const permissionWithdrawn = new UpstreamFailure(
-  'cancelled',
-  'the call was ended: what it uses is not allowed any more'
-)
+export const permissionWithdrawn = new UpstreamFailure('cancelled', 'the call was ended: its item is no longer allowed')
 
 type CallTarget = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item'>
 

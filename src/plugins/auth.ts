@@ -87,7 +87,7 @@ export default fp<AuthOptions>(
       const undeclared = routes
         .filter(({ config }) => !config?.access)
         .map(({ method, url }) => `${String(method)} ${url}`)
-      if (undeclared.length > 0) throw new Error(`routes that do not say who may call them: ${undeclared.join(', ')}`)
+      if (undeclared.length > 0) throw new Error(`routes without a declared access: ${undeclared.join(', ')}`)
     })
 
     const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
@@ -132,7 +132,7 @@ export default fp<AuthOptions>(
     // the token may be revoked while the body is still arriving
     app.addHook('preValidation', ({ caller }, reply, done) => {
       if (caller && !app.gateway.hasValidToken(caller)) {
-        refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is not valid any more'))
+        refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is no longer valid'))
       }
       done()
     })

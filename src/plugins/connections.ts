@@ -162,7 +162,7 @@ function watchUnsent(all: Iterable<Connection>, { unsentBytes: max, unreadAnswer
       }
     }
     if (unsent <= max) return
-    onLimit('too many bytes wait for callers who do not read them')
+    onLimit('too many bytes are waiting for clients that do not read them')
     end(unsent, max)
   }
   const timer = setInterval(checkAll, CHECK_INTERVAL_MS).unref()

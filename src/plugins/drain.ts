@@ -23,7 +23,7 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
     mcp?.endIdleStreams()
     // calls posted over the HTTP+SSE transport were answered 202 at once
     const isBusy = () => requests > 0 || (mcp?.countSessionCalls() ?? 0) > 0
-    if (isBusy()) app.log.info({ requests }, 'waiting for requests under way')
+    if (isBusy()) app.log.info({ requests }, 'waiting for requests in progress')
     const deadline = performance.now() + drainMs
     while (isBusy() && performance.now() < deadline) await delay(POLL_MS)
     mcp?.close()

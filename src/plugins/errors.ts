@@ -33,7 +33,7 @@ const frameworkMessages: Readonly<Record<string, string>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'the request body is too large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'the content type must be application/json',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'the request body does not have the length that was announced',
-  FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not valid JSON, or holds a member that is not accepted',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not valid JSON, or has a member that is not accepted',
   FST_ERR_BAD_URL: 'the path is not a valid URL path',
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long'
 }
@@ -181,7 +181,7 @@ export default fp(
       const allow = [...new Set(methods)].sort().join(', ')
       void reply.header('allow', allow)
       return sendError(
-        app.httpErrors.methodNotAllowed(`${request.method} is not possible here, only ${allow}`),
+        app.httpErrors.methodNotAllowed(`${request.method} is not allowed here, only ${allow}`),
         request,
         reply
       )
@@ -195,7 +195,7 @@ export default fp(
     })
 
     app.server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-      const body = JSON.stringify({ error: 'the only expectation that is met is 100-continue' })
+      const body = JSON.stringify({ error: 'the only supported expectation is 100-continue' })
       response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', connection: 'close' }).end(body)
     })
 

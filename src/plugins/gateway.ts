@@ -86,7 +86,7 @@ async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Pr
 async function waitUntilInitialized(gateway: RunningGateway): Promise<void> {
   for (let waitedMs = 0; !gateway.initialized; waitedMs += SYNC_POLL_MS) {
     if (waitedMs > SYNC_TIMEOUT_MS)
-      throw unavailable('another replica has initialised the database, which is not known here')
+      throw unavailable('another replica has initialised the database, and this one has not loaded it yet')
     await delay(SYNC_POLL_MS)
   }
 }
@@ -99,7 +99,7 @@ async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBas
   if (gateway.initialized) return
   try {
     await gateway.initialize({}, token)
-    log.info('initialized with the configured access token of an administrator')
+    log.info('initialized with the configured administrator token')
   } catch (error) {
     if (!(error instanceof AppError) || error.statusCode !== 409) throw error
     await waitUntilInitialized(gateway)

@@ -183,7 +183,7 @@ export default fp<GuardPluginOptions>(
       }
     }
     const refusal = () =>
-      unavailable(stopping ? 'the gateway is stopping' : 'the gateway has too much to do; try again later')
+      unavailable(stopping ? 'the gateway is stopping' : 'the gateway is overloaded; try again later')
     const isPreflight = ({ method, headers: { origin } }: FastifyRequest) =>
       method === 'OPTIONS' && origin !== undefined && origins.canReadAnswers(origin)
 

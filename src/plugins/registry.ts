@@ -41,6 +41,6 @@ export const openAppRegistry = (
     onCreate: () => onProgress?.(`creating the embedded store in ${dataDir}; this takes some seconds, once`),
     onIdleError: (err) => log.warn({ err }, 'an idle database connection was lost'),
     onError: (error) =>
-      log.warn(detailsOf(error), 'the registry database cannot be followed or written to; serving what is known')
+      log.warn(detailsOf(error), 'the registry database is not available; serving the last known state')
   })
 }

@@ -61,12 +61,12 @@ export const isConnectionLoss = (error: unknown): boolean =>
 function translateError(error: unknown): unknown {
   if (error instanceof AppError) return error
   if (codeOf(error) === STORE_BUSY) return unavailable('the registry database is busy')
-  if (codeOf(error) === STORE_STOPPED) return unavailable('the registry database has stopped and is opened again')
+  if (codeOf(error) === STORE_STOPPED) return unavailable('the registry database has stopped and is being reopened')
   if (matches(error, diskFull)) return storeFull(error)
   if (matches(error, outOfResources))
     return new AppError(503, 'the registry database is out of resources', { retryAfter: 5, cause: error })
   if (isConnectionLoss(error) || matches(error, contention)) return unreachable(error)
-  if (matches(error, unstorable)) return invalid('a text is too long or holds a character that cannot be stored')
+  if (matches(error, unstorable)) return invalid('a text is too long or contains a character that cannot be stored')
   return error
 }
 
@@ -90,14 +90,14 @@ export async function withErrorTranslation<T>(work: () => Promise<T>): Promise<T
 }
 
 /**
- * Throws an AppError if a text holds a lone surrogate. PostgreSQL would store it as U+FFFD without an error, and the
+ * Throws an AppError if a text contains a lone surrogate. PostgreSQL would store it as U+FFFD without an error, and the
  * name or definition would change.
  */
 export function requireStorable(parameters: readonly unknown[]): void {
   for (const value of parameters) {
     if (Array.isArray(value)) requireStorable(value)
     else if (typeof value === 'string' && /\p{Surrogate}/u.test(value)) {
-      throw invalid('a text holds a lone surrogate, which cannot be stored')
+      throw invalid('a text contains a lone surrogate, which cannot be stored')
     }
   }
 }

@@ -26,7 +26,7 @@ export async function createPrivateFolder(dataDir: string): Promise<void> {
     } catch (error) {
       // Another process may be creating the folder at the same time.
       if (hasCode(error, 'EEXIST') && (await pathType(step)) === 'folder') continue
-      throw refuse(`${step} cannot be made (${(error as NodeJS.ErrnoException).code})`, error)
+      throw refuse(`${step} cannot be created (${(error as NodeJS.ErrnoException).code})`, error)
     }
   }
   try {

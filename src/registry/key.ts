@@ -25,7 +25,7 @@ export async function loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed }: 
   const text = await readIfExists(path)
   if (text === undefined) {
     throw new StartupError(
-      `the encryption key file ${path} is missing, and the database holds values sealed with it: put the file back`
+      `the encryption key file ${path} is missing, and the database has values encrypted with it: restore the file`
     )
   }
   return requireKeyLength(Buffer.from(text.trim(), 'base64'), `the encryption key file ${path}`)
@@ -36,6 +36,6 @@ export const deriveKey = (root: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', root, Buffer.alloc(0), label, KEY_BYTES))
 
 function requireKeyLength(key: Buffer, source: string): Buffer {
-  if (key.length !== KEY_BYTES) throw new StartupError(`${source} must hold ${KEY_BYTES} bytes, it has ${key.length}`)
+  if (key.length !== KEY_BYTES) throw new StartupError(`${source} must have ${KEY_BYTES} bytes, it has ${key.length}`)
   return key
 }

@@ -37,7 +37,7 @@ export async function acquireLock(dataDir: string, onLost: () => void): Promise<
     const outcome = owner ? await waitForOwner(path, owner) : 'changed'
     if (outcome === 'held') {
       throw new StartupError(
-        `data directory ${dataDir} is in use by process ${owner!.pid} on ${owner!.host}; if that is no gateway, remove ${path}`
+        `data directory ${dataDir} is in use by process ${owner!.pid} on ${owner!.host}; if that process is not a gateway, remove ${path}`
       )
     }
     if (outcome === 'stale') await removeStaleLock(path, owner!)

@@ -159,7 +159,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
 /** Throws a 401 AppError if the caller's token has been revoked while the write was being prepared. */
 export async function requireValidToken(db: Db, hash: Uint8Array): Promise<void> {
   const found = await db.selectFrom('access_tokens').select('user_id').where('hash', '=', hash).executeTakeFirst()
-  if (!found?.user_id) throw unauthorized('the access token is not valid any more')
+  if (!found?.user_id) throw unauthorized('the access token is no longer valid')
 }
 
 async function requireAdmin(db: Db): Promise<void> {

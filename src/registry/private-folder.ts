@@ -41,7 +41,7 @@ type Refuse = (path: string, reason: string) => StartupError
  */
 function restrictEntry(path: string, user: number, refuse: Refuse): void {
   const { mode, uid, ...kind } = statsOf(path)
-  if (kind.isLink) throw refuse(path, 'is a symbolic link: put what it leads to in its place')
+  if (kind.isLink) throw refuse(path, 'is a symbolic link: replace it with its target')
   if (kind.isFolder) {
     restrictFolder(path, user, refuse)
     for (const name of readdirSync(path)) restrictEntry(join(path, name), user, refuse)
@@ -73,12 +73,12 @@ function restrictFolder(path: string, user: number, refuse: Refuse): void {
 
 function requireOwner(path: string, uid: number, user: number, refuse: Refuse): void {
   if (uid === user) return
-  const how = 'give it to that user (chown), or name a folder inside it that does not exist yet'
+  const how = 'give it to that user (chown), or use a new folder inside it'
   throw refuse(path, `belongs to user ${uid} and the gateway runs as user ${user}: ${how}`)
 }
 
 /** Checks the result, because some file systems (FAT, network shares) accept a change of permissions and ignore it. */
 function requirePrivate(path: string, mode: number, refuse: Refuse): void {
   if ((mode & GROUP_AND_OTHERS) === 0) return
-  throw refuse(path, 'stays open to other users: its file system keeps no permissions')
+  throw refuse(path, 'remains readable by other users: its file system does not support permissions')
 }

@@ -78,7 +78,7 @@ function unwrapDataKey({ current, previous }: MasterKeys, bytes: Buffer, locatio
   const master = masters.find((key) => id.equals(idBytes(key)))
   if (!master) {
     const availableIds = masters.map(keyId).join(' and ')
-    throw new DecryptionError(`sealed with another key (key id ${id.toString('hex')}, ours is ${availableIds})`)
+    throw new DecryptionError(`encrypted with another key (key id ${id.toString('hex')}, ours is ${availableIds})`)
   }
   return asDecryptionError(() => decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(location, id)))
 }
@@ -87,7 +87,7 @@ function asDecryptionError(decryption: () => Buffer): Buffer {
   try {
     return decryption()
   } catch (cause) {
-    throw new DecryptionError('the sealed value was altered or moved', { cause })
+    throw new DecryptionError('the encrypted value was altered or moved', { cause })
   }
 }
 
@@ -97,7 +97,7 @@ const idBytes = (master: Buffer) =>
 function requireEnvelope(sealed: Uint8Array): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
   if (bytes[0] !== FORMAT || bytes.length < PAYLOAD_AT + NONCE_BYTES + TAG_BYTES) {
-    throw new DecryptionError('the sealed value has an unknown format')
+    throw new DecryptionError('the encrypted value has an unknown format')
   }
   return bytes
 }

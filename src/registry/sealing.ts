@@ -23,7 +23,7 @@ export function findEncryptionKeys(keys: MasterKeys, database: string): MasterKe
 export function requireEncryptionKeys(keys: MasterKeys, database: string): MasterKeys {
   const found = findEncryptionKeys(keys, database)
   if (found) return found
-  const text = `the database is on another encryption key now (key id ${database}): give it to this replica and start it again`
+  const text = `the database now uses another encryption key (key id ${database}): configure it on this replica and restart it`
   throw new AppError(503, text, { code: 'encryption_key_changed' })
 }
 

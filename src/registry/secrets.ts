@@ -70,7 +70,7 @@ export function decryptJson<T>(keys: MasterKeys, sealed: Uint8Array, location: V
     return JSON.parse(decryptEnvelope(keys, sealed, location).toString('utf8')) as T
   } catch (cause) {
     if (!(cause instanceof DecryptionError)) throw cause
-    const message = `the stored secrets of ${owner} do not open with the encryption key in use`
+    const message = `the stored secrets of ${owner} cannot be decrypted with the current encryption key`
     throw new AppError(503, message, { code: 'secrets_unreadable', cause })
   }
 }

@@ -88,7 +88,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       const allowed_servers = allowedServersOf(request.body)
       // to change only the token, MCPJungle's client sends all members with an empty description
       const isKept = description === undefined || (description === '' && is_custom_access_token !== undefined)
-      if (given !== name) throw invalid('"name" must be the name in the path: a client keeps its name')
+      if (given !== name) throw invalid('"name" must be the name in the path: a client cannot be renamed')
       const changed = await gateway.changeClient(callerOf(request), name, {
         ...(isKept ? {} : { description: description || null }),
         ...(allowed_servers === undefined ? {} : { allowed_servers: unique(allowed_servers) }),

@@ -18,7 +18,7 @@ export const toGroupConfig = (name: string, input: ToolGroupReplacement): GroupC
 
 /** Converts the input for the group named in the path. Throws AppError 400 if the body names another group. */
 export function toReplacement(name: string, input: ToolGroupReplacement): GroupConfig {
-  if ((input.name ?? name) !== name) throw invalid('"name" must be the name in the path: a group keeps its name')
+  if ((input.name ?? name) !== name) throw invalid('"name" must be the name in the path: a group cannot be renamed')
   return toGroupConfig(name, input)
 }
 

@@ -22,7 +22,7 @@ type Member = readonly [member: string, value: unknown]
  */
 function resolveAlias<T>([member, value]: Member, [alias, other]: Member): T | undefined {
   if (value !== undefined && other !== undefined && !isDeepStrictEqual(value, other)) {
-    throw invalid(`"${member}" and "${alias}" are two spellings of one member: they must not differ`)
+    throw invalid(`"${alias}" is an alias of "${member}": the two must not differ`)
   }
   return (value ?? other) as T | undefined
 }
@@ -32,7 +32,9 @@ export function userNameOf({ name, username }: { name?: string; username?: strin
   const given = resolveAlias<string>(['name', name], ['username', username]) ?? fallback
   if (given === undefined) throw invalid('"name" is required')
   if (fallback !== undefined && given !== fallback) {
-    throw invalid(`"${name === undefined ? 'username' : 'name'}" must be the name in the path: a user keeps its name`)
+    throw invalid(
+      `"${name === undefined ? 'username' : 'name'}" must be the name in the path: a user cannot be renamed`
+    )
   }
   return given
 }
@@ -48,7 +50,7 @@ interface ClientAccess {
 export function allowedServersOf(client: ClientAccess): readonly string[] | undefined {
   const { allowed_servers, allow_list, access_token, is_custom_access_token } = client
   if (is_custom_access_token && access_token === undefined) {
-    throw invalid('"is_custom_access_token" says that "access_token" is given, and it is not')
+    throw invalid('"is_custom_access_token" requires "access_token"')
   }
   return resolveAlias(['allowed_servers', allowed_servers], ['allow_list', allow_list ?? undefined])
 }

@@ -19,7 +19,7 @@ function checkUrl(url: string | undefined, transport: string): string {
 }
 
 /** Rejects masked values copied from a listing: stored as the secret they would break the server. */
-const MASKED = `holds "${MASK}" in the place of a secret, as it is shown: give the secret itself`
+const MASKED = `contains the mask "${MASK}" instead of a secret: give the secret itself`
 
 function checkArguments(args: readonly string[]): readonly string[] {
   if (args.some((_arg, index) => isMaskedArgument(args, index))) throw invalidMember('args', MASKED)
@@ -48,7 +48,7 @@ function checkToken(token: string): string {
 
 function checkEnv(env: Map): Map {
   for (const name of Object.keys(env)) {
-    if (name === '' || name.includes('=')) throw invalidMember('env', 'has a name that is empty or holds "="')
+    if (name === '' || name.includes('=')) throw invalidMember('env', 'has a name that is empty or contains "="')
     if (env[name] === MASK) throw invalidMember('env', MASKED)
   }
   return env

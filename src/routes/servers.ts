@@ -105,7 +105,7 @@ function addRegistration(app: App): void {
     },
     async (request, reply) => {
       const { name } = request.params
-      if (request.body.name !== name) throw invalid('"name" must be the name in the path: a server keeps its name')
+      if (request.body.name !== name) throw invalid('"name" must be the name in the path: a server cannot be renamed')
       const done = await gateway.replace(callerOf(request), name, toServerConfig(request.body))
       return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(200).send(done)
     }

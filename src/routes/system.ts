@@ -77,7 +77,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
     },
     async (request, reply) => {
       const { text } = app.metrics
-      if (!text) throw new AppError(404, 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)')
+      if (!text) throw new AppError(404, 'metrics are off: OpenTelemetry is disabled (OTEL_ENABLED)')
       if (metricsToken !== undefined) checkSecret(metricsToken, 'metrics token', request, reply)
       return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await text())
     }

@@ -28,7 +28,7 @@ export function wrappedArguments(text: string): string {
   const all = members(text)
   const given = all.filter(({ key }) => key === 'arguments')
   if (all.length - given.length > 1) {
-    throw invalid('with "arguments=object" the body holds "name" and "arguments", each once, and nothing else')
+    throw invalid('with "arguments=object" the body must have "name" and "arguments", each once, and nothing else')
   }
   const [only] = given
   if (!only) return '{}'

@@ -34,7 +34,7 @@ test(
     assert.equal(count(statuses, 200), 64)
     const refused = answers.find(({ status }) => status === 429)!
     assert.equal(refused.headers.get('retry-after'), '1')
-    assert.deepEqual(JSON.parse(refused.text), { error: 'too many of your calls are under way' })
+    assert.deepEqual(JSON.parse(refused.text), { error: 'too many of your calls are in progress' })
     assert.equal((await flood.modern('tools/call', slow(1))).status, 200, 'all have been given back')
   }
 )
@@ -54,7 +54,7 @@ test('LI-12 REST, sessions and the elements of a batch count as well', { skip },
   const refused = await invoke(1)
   assert.deepEqual(
     [refused.status, refused.headers.get('retry-after'), refused.body],
-    [429, '1', { error: 'too many of your calls are under way' }]
+    [429, '1', { error: 'too many of your calls are in progress' }]
   )
   assert.equal((await gateway.admin.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms: 1 })).status, 200)
   assert.deepEqual(
@@ -73,7 +73,7 @@ test('LI-12 REST, sessions and the elements of a batch count as well', { skip },
   })
   const parts = (await response.json()) as RpcAnswer[]
   const errors = parts.flatMap(({ error }) => (error ? [error.message] : []))
-  assert.deepEqual(errors, ['too many of your calls are under way', 'too many of your calls are under way'])
+  assert.deepEqual(errors, ['too many of your calls are in progress', 'too many of your calls are in progress'])
   const again = await Promise.all([1, 2, 3, 4].map(() => gateway.cliA.legacy('tools/call', slow(300), session)))
   assert.deepEqual(
     again.map(({ status }) => status).toSorted((a, b) => a - b),
@@ -137,7 +137,7 @@ test('LI-12 REST, sessions and the elements of a batch count as well', { skip },
       assert.deepEqual(refusal(await greedy.modern('subscriptions/listen', first)), [
         429,
         '1',
-        { error: 'too many of your calls are under way' }
+        { error: 'too many of your calls are in progress' }
       ])
       await Promise.all(busy)
     }

@@ -59,15 +59,14 @@ test(
 test('CR-F4: two spellings of one member must not differ, and nothing is stored where they do', { skip }, async (t) => {
   const { admin } = await startEnterprise(t)
   const before = [(await admin.get('/api/v0/users')).body, (await admin.get('/api/v0/clients')).body]
-  const same = (member: string, alias: string) =>
-    `"${member}" and "${alias}" are two spellings of one member: they must not differ`
+  const same = (member: string, alias: string) => `"${alias}" is an alias of "${member}": the two must not differ`
   const token = 'a-token-of-this-test'
   for (const [method, path, body, error] of [
     ['POST', '/users', { name: 'ann', username: 'bob' }, same('name', 'username')],
     ['POST', '/users', { role: 'user' }, '"name" is required'],
     ['POST', '/users', { name: 'ann', is_admin: true }, 'unknown member "is_admin"'],
-    ['PUT', '/users/user', { username: 'admin' }, '"username" must be the name in the path: a user keeps its name'],
-    ['PUT', '/users/user', { name: 'admin' }, '"name" must be the name in the path: a user keeps its name'],
+    ['PUT', '/users/user', { username: 'admin' }, '"username" must be the name in the path: a user cannot be renamed'],
+    ['PUT', '/users/user', { name: 'admin' }, '"name" must be the name in the path: a user cannot be renamed'],
     ['PUT', '/users/user', { name: 'user', username: 'admin' }, same('name', 'username')],
     [
       'POST',
@@ -81,7 +80,7 @@ test('CR-F4: two spellings of one member must not differ, and nothing is stored 
       'POST',
       '/clients',
       { name: 'c', is_custom_access_token: true },
-      '"is_custom_access_token" says that "access_token" is given, and it is not'
+      '"is_custom_access_token" requires "access_token"'
     ]
   ] as const) {
     const answer = await admin.send(method, `/api/v0${path}`, body)

@@ -86,7 +86,7 @@ test('SR-H2 forty connections with batches of lists that nobody reads leave room
   const answers = JSON.parse(answer.text) as { result?: { tools: object[] }; error?: { message: string } }[]
   assert.equal(answers.length, 100)
   assert.equal(answers[0]!.result!.tools.length, 301)
-  assert.equal(answers[99]!.error!.message, 'the answers of the batch are too long together')
+  assert.equal(answers[99]!.error!.message, 'the responses of the batch are too large in total')
 })
 
 test('SR-H2 single and pipelined lists and reads that nobody reads leave room for others', async (t) => {
@@ -257,7 +257,7 @@ test('SR-H3 questions of megabytes that wait for their callers lock nobody out',
   for (let i = 0; i < 80; i++) {
     const answer = await post(gateway, text, headers)
     if (answer.text.includes('"input_required"')) asked++
-    else if (answer.text.includes('too many calls wait')) refused++
+    else if (answer.text.includes('too many calls are waiting')) refused++
   }
   assert.ok(asked >= 1 && asked <= 10, `asked ${asked}, refused ${refused}`)
   assert.equal(asked + refused, 80)

@@ -67,7 +67,7 @@ async function startByNpm(t: TestContext, command: keyof typeof commands) {
 type Gateway = Awaited<ReturnType<typeof startByNpm>>
 
 async function assertDrainsAndEnds({ npm, pid, url, dataDir, finish }: Gateway): Promise<void> {
-  await until('the gateway to drain', () => npm.output().includes('waiting for requests under way'))
+  await until('the gateway to drain', () => npm.output().includes('waiting for requests in progress'))
   // the signal may arrive twice: from the terminal, and from npm
   await new Promise((resolve) => setTimeout(resolve, 300))
   assert.ok(isAlive(pid), `a request under way is waited for: ${npm.output()}`)
@@ -98,7 +98,7 @@ for (const command of Object.keys(commands) as (keyof typeof commands)[]) {
 test('CR-A4: npm start ends after the gateway, so that what waits for npm finds port and folder free', async (t) => {
   const gateway = await startByNpm(t, 'npm start')
   process.kill(gateway.npm.pid, 'SIGTERM')
-  await until('the gateway to drain', () => gateway.npm.output().includes('waiting for requests under way'))
+  await until('the gateway to drain', () => gateway.npm.output().includes('waiting for requests in progress'))
   gateway.finish()
   await gateway.npm.exited
   assert.ok(!isAlive(gateway.pid), 'the gateway has ended before npm')

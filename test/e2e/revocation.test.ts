@@ -68,7 +68,7 @@ for (const [what, revoke] of [
       cliAll.legacy('tools/call', slow),
       cliAll.initialize().then((session) => cliAll.legacy('tools/call', slow, session))
     ])
-    await until('the calls are under way', () => alpha.calls('tools/call').length === calls.length)
+    await until('the calls are in progress', () => alpha.calls('tools/call').length === calls.length)
 
     assert.ok((await revoke(one.admin)).status < 300)
     await until('their streams end', () => theirs.every(({ ended }) => ended()))
@@ -157,7 +157,7 @@ test(
     await until('the call is under way', () => beta.calls('tools/call').length === 1)
     await one.admin.remove('/api/v0/users/user')
     const { status, headers, body } = await running
-    assert.deepEqual([status, body], [401, { error: 'the access token is not valid any more' }])
+    assert.deepEqual([status, body], [401, { error: 'the access token is no longer valid' }])
     assert.match(headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
     await until('the upstream is told', () => beta.calls('notifications/cancelled').length === 1)
     await until('the user is refused', async () => (await two.user.get('/api/v0/tools')).status === 401)
@@ -210,7 +210,7 @@ for (const [what, revoke] of [
     assert.ok((await revoke(gateway)).status < 300)
     proxy.thaw()
     const { status, headers, body } = await registering
-    assert.deepEqual([status, body], [401, { error: 'the access token is not valid any more' }])
+    assert.deepEqual([status, body], [401, { error: 'the access token is no longer valid' }])
     assert.match(headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
     assert.deepEqual((await gateway.admin.get('/api/v0/servers')).body, [])
     assert.equal((await gateway.admin.post('/api/v0/servers', server)).status, 201)

@@ -169,7 +169,7 @@ test('SR-M6 a client whose stateful sessions are all in use gets 429 with Retry-
   const held = sessions
     .slice(0, 2)
     .map((session) => attacker.legacy('tools/call', { name: 'far__slow', arguments: { ms: 3_600_000 } }, session))
-  await until('both calls are under way', () => recorder.calls('tools/call').length === 2)
+  await until('both calls are in progress', () => recorder.calls('tools/call').length === 2)
   const refused = await attacker.legacy('tools/call', { name: 'far__echo', arguments: {} }, sessions[2])
   assert.equal(refused.status, 429, refused.text)
   assert.ok(Number(refused.headers.get('retry-after')) > 0)

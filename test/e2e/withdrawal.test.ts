@@ -60,11 +60,11 @@ for (const mode of ['stateless', 'stateful']) {
       // the end of the test aborts the remaining calls
       for (const each of [...rest, ...others]) each.catch(() => undefined)
       const count = mcp.length + rest.length + others.length
-      await until('the calls are under way', () => alpha.calls('tools/call').length === count)
+      await until('the calls are in progress', () => alpha.calls('tools/call').length === count)
 
       assert.ok((await withdraw(one.admin)).status < 300)
       for (const { body, text } of await Promise.all(mcp))
-        assert.match(String(body?.error?.message), /not allowed any more/, text)
+        assert.match(String(body?.error?.message), /no longer allowed/, text)
       if (endsRest) for (const { status } of await Promise.all(rest)) assert.equal(status, 409)
       const ended = mcp.length + (endsRest ? rest.length : 0)
       await until('the upstream is told', () => alpha.calls('notifications/cancelled').length >= ended)

@@ -107,7 +107,7 @@ test('CR-F5: the switch is true or false, holds for streamable_http alone, and d
   const { status, body } = await send(app, 'POST', '/servers', registration(upstream, assumed))
   assert.deepEqual(
     [status, body.error],
-    [502, 'server "guarded": the authorization server: calls itself by another name than the upstream does']
+    [502, 'server "guarded": the authorization server: has another issuer than the upstream names']
   )
 })
 

@@ -214,7 +214,7 @@ test('a call of a process tells what it waited for, and what the process wrote w
   assert.equal((await get<CallEntry>(app, `/calls/${good.id}`)).stderr, undefined)
 })
 
-test('why calls fail is told by cause, and how many are under way is told with the charts', async (t) => {
+test('why calls fail is told by cause, and how many are in progress is told with the charts', async (t) => {
   const mcp = await startMcp(t)
   const { app } = mcp
   const faulty = await addFaulty(t, mcp, 'beta')

@@ -193,7 +193,7 @@ test('SR-H1 past the bytes that may be unsent in all the longest unread connecti
   for (let i = 0; i < 8; i++) (await open()).write(ask('/assets/large.bin'))
   await until('every request', () => sockets.length === 8)
   const unsent = () => sockets.reduce((sum, { destroyed, writableLength }) => sum + (destroyed ? 0 : writableLength), 0)
-  await until('the bound to be exceeded', () => lines.some((line) => line.includes('too many bytes wait')))
+  await until('the bound to be exceeded', () => lines.some((line) => line.includes('too many bytes are waiting')))
   await until('what waits to fit', () => unsent() <= 3 * LARGE_BYTES)
   const left = sockets.filter(({ destroyed }) => !destroyed).length
   assert.ok(left > 0 && left < 8, `${left} connections are left`)

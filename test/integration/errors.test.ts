@@ -61,10 +61,10 @@ const groups: Readonly<Record<string, readonly Case[]>> = {
   ],
   'IN-17 routes that are not there, or not in this mode, answer in the one shape': [
     ['/api/v0/nowhere', 404, 'no such route'],
-    ['/metrics', 404, 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)'],
+    ['/metrics', 404, 'metrics are off: OpenTelemetry is disabled (OTEL_ENABLED)'],
     ['/docs/static/..%2f..%2fpackage.json', 404, 'no such file'],
     ['/%zz', 400, 'the path is not a valid URL path'],
-    [{ method: 'PATCH', url: '/api/v0/servers/a' }, 405, /^PATCH is not possible here/],
+    [{ method: 'PATCH', url: '/api/v0/servers/a' }, 405, /^PATCH is not allowed here/],
     ['/api/v0/users', 403, 'only in enterprise mode'],
     [post('/api/v0/clients', {}), 403, 'only in enterprise mode'],
     [{ method: 'POST', url: '/init' }, 409, 'development mode needs no initialisation']
@@ -185,7 +185,7 @@ test('LI-10 a request without Host, or with an unknown expectation, is refused i
     [
       'POST /mcp HTTP/1.1\r\nHost: localhost\r\nExpect: foo\r\nContent-Length: 0\r\n\r\n',
       417,
-      'the only expectation that is met is 100-continue'
+      'the only supported expectation is 100-continue'
     ]
   ] as const) {
     const text = await exchange(port, bytes)

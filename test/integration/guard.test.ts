@@ -244,5 +244,5 @@ test('a route that does not say who may call it stops the start', async (t) => {
   const app = await buildApp(await freshConfig(t))
   later(t, () => app.close())
   app.get('/forgotten', () => 'x')
-  await assert.rejects(async () => app.ready(), /do not say who may call them: GET \/forgotten/)
+  await assert.rejects(async () => app.ready(), /without a declared access: GET \/forgotten/)
 })

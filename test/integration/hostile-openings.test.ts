@@ -110,7 +110,7 @@ test('SR-C1 the name of a member that is given twice is shown without hidden cha
   later(t, upstream.close)
   await register(mcp.app, { name: 'h', transport: 'streamable_http', url: upstream.origin })
   const { left_out } = (await mcp.app.inject('/api/v0/servers/h')).json<{ left_out: { reason: string }[] }>()
-  assert.equal(left_out[0]!.reason, 'it gives "\\u{202e}\\u{7}\\u{a}red" twice')
+  assert.equal(left_out[0]!.reason, 'it repeats the member "\\u{202e}\\u{7}\\u{a}red"')
 })
 
 const endpoints: readonly (readonly [string, Buffer | string])[] = [

@@ -246,7 +246,7 @@ const broken: [Fault, string][] = [
   ['bad_utf8', 'answered with invalid UTF-8'],
   ['html', 'answered HTTP 200 with neither JSON nor an event stream'],
   ['sse_garbage', 'answered with malformed JSON'],
-  ['redirect', 'redirects to another URL (HTTP 307), which has to be registered instead']
+  ['redirect', 'redirects to another URL (HTTP 307); register that URL instead']
 ]
 for (const [mode, message] of broken) {
   test(`UP-04 an answer of the kind ${mode} fails its call alone`, async (t) => {
@@ -320,7 +320,7 @@ for (const [what, locations, status] of refusedRedirects) {
     const { front, upstream } = await startRedirecting(t, table, status)
     Object.assign(table, locations(front.origin))
     const failed = await failure(openLegacy(t, `${front.origin}/mcp`))
-    const message = `redirects to another URL (HTTP ${status}), which has to be registered instead`
+    const message = `redirects to another URL (HTTP ${status}); register that URL instead`
     assert.deepEqual([failed.reason, failed.message], ['bad_response', message])
     assert.equal(upstream.requests.length, 0)
     assert.ok(front.requests.length <= 4)

@@ -232,7 +232,7 @@ test('SR-M4 the dashboard shows the pin, and a kept client secret does not follo
     [
       400,
       {
-        error: 'the server is another one now: give "oauth_client_secret" again, or leave it out',
+        error: 'the server now has another target: give "oauth_client_secret" again, or leave it out',
         code: 'secrets_not_kept'
       }
     ]

@@ -182,7 +182,7 @@ for (const engine of engines) {
 
     const app = await openApp(config)
     later(t, () => app.close())
-    const error = 'server "alpha": its stored secrets do not open with the encryption key in use'
+    const error = 'server "alpha": its stored secrets cannot be decrypted with the current encryption key'
     const call = await inject(app, '/tools/invoke', { name: 'alpha__echo' })
     assert.deepEqual([call.statusCode, call.json()], [503, { error }])
     assert.equal((await inject(app, '/tools/invoke', { name: 'beta__echo' })).statusCode, 200)
@@ -218,7 +218,7 @@ if (engines.includes('postgres')) {
     await assert.rejects(create(behind, 'never'), {
       statusCode: 503,
       code: 'encryption_key_changed',
-      message: `the database is on another encryption key now (key id ${keyId(next)}): give it to this replica and start it again`
+      message: `the database now uses another encryption key (key id ${keyId(next)}): configure it on this replica and restart it`
     })
     await behind.write(change('server.disable', 'later'), (tx) => tx.servers.setEnabled('later', false))
     await behind.close()

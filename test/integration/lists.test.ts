@@ -189,8 +189,8 @@ const unusable: [string, string, string][] = [
   ['no value', '', 'it is malformed JSON at position #'],
   ['too many levels', `${'['.repeat(70)}${']'.repeat(70)}`, 'it is nested deeper than 64 levels'],
   ['far too many levels', `${'['.repeat(9000)}${']'.repeat(9000)}`, 'it is nested deeper than 64 levels'],
-  ['a member twice', '{"a":1,"a":2}', 'it gives "a" twice'],
-  ['a member twice, once escaped', '[{"ab":1,"a\\u0062":2}]', 'it gives "ab" twice']
+  ['a member twice', '{"a":1,"a":2}', 'it repeats the member "a"'],
+  ['a member twice, once escaped', '[{"ab":1,"a\\u0062":2}]', 'it repeats the member "ab"']
 ]
 const listOf = { tool: 'tools', prompt: 'prompts', resource: 'resources', template: 'resourceTemplates' } as const
 const listMethods: Record<string, string> = {

@@ -42,7 +42,7 @@ test('CR-F8: who registers a server as stateful that has no sessions is told tha
     ['dual', { modern: true }, false]
   ] as const
   const notes = [
-    'session_mode "stateful" changes nothing here: the server gives no session ids, so each of its requests stands alone'
+    'session_mode "stateful" has no effect: the server issues no session ids, so its requests are independent of each other'
   ]
   for (const [name, options, isTold] of kinds) {
     const recorder = await addRecorder(t, mcp, name, options)

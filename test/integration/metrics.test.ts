@@ -37,7 +37,7 @@ test('where OpenTelemetry is off there are no metrics', async (t) => {
   const app = await startApp(t)
   const answer = await app.inject('/metrics')
   assert.equal(answer.statusCode, 404)
-  assert.deepEqual(answer.json(), { error: 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)' })
+  assert.deepEqual(answer.json(), { error: 'metrics are off: OpenTelemetry is disabled (OTEL_ENABLED)' })
 })
 
 const enterprise = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }

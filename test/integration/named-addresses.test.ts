@@ -51,7 +51,7 @@ test('SR-M3 what a server names lies no further inside than its configured URL, 
   const internal = await startInternal(t)
   const egress = egressOf({ resolve, connectMs: 200 })
   t.after(() => egress.close())
-  const refused = /lies on loopback or a private network/
+  const refused = /is on loopback or a private network/
   for (const [from, hosts] of Object.entries(configured)) {
     for (const host of hosts) {
       const dispatcher = await egress.dispatcherFor(`http://${host}/mcp`)

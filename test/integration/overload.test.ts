@@ -38,7 +38,7 @@ test('with a full heap new work is refused, health and what is under way go on; 
   const refused = await mcp.app.inject('/api/v0/tools')
   assert.deepEqual(
     [refused.statusCode, refused.headers['retry-after'], refused.json()],
-    [503, '1', { error: 'the gateway has too much to do; try again later' }]
+    [503, '1', { error: 'the gateway is overloaded; try again later' }]
   )
   assert.equal((await mcp.modern('tools/list')).status, 503)
   const answer = '{"jsonrpc":"2.0","id":"1","result":{}}'
@@ -58,6 +58,6 @@ test('with a full heap new work is refused, health and what is under way go on; 
   assert.equal(ballast.pop()?.length, elements(5))
   // V8 itself collects within ten seconds if little happens
   collectGarbage()
-  await until('work to be taken again', () => lines.some((line) => line.includes('taken again')))
+  await until('work to be taken again', () => lines.some((line) => line.includes('accepting new work')))
   assert.deepEqual([await status('/ready'), (await mcp.modern('tools/list')).status], [200, 200])
 })

@@ -73,7 +73,7 @@ for (const [transport, add] of Object.entries(addBad)) {
     for (let i = 0; i < 3; i++) void call().catch(() => {})
     await until('there is no room for another', () => texts.length > 0)
     assert.match(texts[0]!, /"reason":"too_large"/)
-    assert.match(texts[0]!, /hold too much memory together/)
+    assert.match(texts[0]!, /use too much memory in total/)
     for (let i = 0; i < 3; i++) {
       const { body } = await mcp.legacy('tools/call', { name: 'good__echo', arguments: { text: part } })
       assert.equal(body.error, undefined)
@@ -117,7 +117,7 @@ test('SR-H3 questions that nobody answers are counted to their server', async (t
     body: legacyBody('tools/call', { name: 'bad__echo', arguments: {} })
   })
   await until('those past four are refused', () => answers.length === 3)
-  for (const answer of answers) assert.match(answer, /Too many requests at a time/)
+  for (const answer of answers) assert.match(answer, /Too many concurrent requests/)
 })
 
 test('SR-H2 large arguments of calls under way have a limit together, over MCP of both eras and REST', async (t) => {
@@ -172,7 +172,7 @@ test('SR-H3 what a server says of itself for each session is at most 1 MiB', asy
   for (const payload of servers) {
     const { statusCode, body } = await mcp.app.inject({ method: 'POST', url: '/api/v0/servers', payload })
     assert.equal(statusCode, 502, payload.name)
-    assert.match(body, /says more than 1048576 bytes of itself/)
+    assert.match(body, /answered the handshake with more than 1048576 bytes/)
   }
 })
 

@@ -55,7 +55,7 @@ for (const engine of engines) {
     await writeFile(path, text.slice(0, 20))
     await assert.rejects(startRegistry(t, place), {
       name: 'StartupError',
-      message: `the encryption key file ${path} must hold 32 bytes, it has 15`
+      message: `the encryption key file ${path} must have 32 bytes, it has 15`
     })
   })
 
@@ -67,7 +67,7 @@ for (const engine of engines) {
     await rm(path)
     await assert.rejects(startRegistry(t, place), {
       name: 'StartupError',
-      message: `the encryption key file ${path} is missing, and the database holds values sealed with it: put the file back`
+      message: `the encryption key file ${path} is missing, and the database has values encrypted with it: restore the file`
     })
     assert.equal((await readdir(place.dataDir)).includes('encryption.key'), false)
   })
@@ -104,7 +104,7 @@ for (const engine of engines) {
       name: 'AppError',
       statusCode: 503,
       code: 'secrets_unreadable',
-      message: 'the stored secrets of server "a" do not open with the encryption key in use'
+      message: 'the stored secrets of server "a" cannot be decrypted with the current encryption key'
     })
   })
 

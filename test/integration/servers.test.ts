@@ -177,7 +177,7 @@ test('the switches of a server and of what it offers are read and set at once, b
   const refused = await app.inject({ method: 'PATCH', url, payload: unknown })
   assert.deepEqual(
     [refused.statusCode, refused.json()],
-    [400, { error: '"tools" names what server "s" does not offer: nothing' }]
+    [400, { error: '"tools" has names that server "s" does not offer: nothing' }]
   )
   assert.deepEqual((await app.inject({ url })).json(), after)
 
@@ -236,7 +236,7 @@ test('servers that the settings came to forbid are not started, and that is a 50
   await register(first, stdioServer('a'))
   await first.close()
   for (const [stdio, text] of [
-    [{ enabled: false }, 'stdio servers are switched off here (TOWPATH_STDIO)'],
+    [{ enabled: false }, 'stdio servers are disabled (TOWPATH_STDIO)'],
     [{ commands: ['/bin/true'] }, 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)']
   ] as const) {
     const app = await openApp({ ...config, stdio: { ...config.stdio, ...stdio } })

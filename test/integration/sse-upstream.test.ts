@@ -230,7 +230,7 @@ test('a redirect of the stream within the origin is followed, one to another ori
   })
   t.after(front.close)
   const other = await failure(open(t, `${front.origin}/old`))
-  assert.equal(other.message, 'redirects to another URL (HTTP 301), which has to be registered instead')
+  assert.equal(other.message, 'redirects to another URL (HTTP 301); register that URL instead')
   assert.equal(upstream.requests.length, 0)
   const followed = await failure(open(t, `${front.origin}/slash`))
   assert.equal(followed.message, 'event stream ended')

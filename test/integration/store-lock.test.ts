@@ -12,7 +12,7 @@ const refusal = (dataDir: string, pid: number, host = hostname()) => ({
   exitCode: 2,
   message:
     `data directory ${dataDir} is in use by process ${pid} on ${host}; ` +
-    `if that is no gateway, remove ${join(dataDir, 'lock')}`
+    `if that process is not a gateway, remove ${join(dataDir, 'lock')}`
 })
 
 test('a data directory that another process has open is refused, and free once that process is killed', async (t) => {
@@ -130,7 +130,7 @@ test('a data directory that cannot be made is refused in one line, whatever is i
   for (const [dataDir, reason] of [
     [file, `${file} is not a folder`],
     [join(file, 'below', 'it'), `${file} is not a folder`],
-    ['/proc/towpath/data', '/proc/towpath cannot be made (ENOENT)']
+    ['/proc/towpath/data', '/proc/towpath cannot be created (ENOENT)']
   ] as const) {
     if (dataDir.startsWith('/proc') && process.platform !== 'linux') continue
     await assert.rejects(startRegistry(t, { dataDir }), {

@@ -108,7 +108,7 @@ test('a second signal ends it at once, whatever is under way', async (t) => {
   )
   await until('the request', async () => (await gateway.get('/health')).status === 200)
   gateway.child.kill('SIGTERM')
-  await until('stopping', () => gateway.output().includes('waiting for requests under way'))
+  await until('stopping', () => gateway.output().includes('waiting for requests in progress'))
   assert.equal(await gateway.stop('SIGINT'), 1)
 })
 

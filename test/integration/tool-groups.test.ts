@@ -158,7 +158,7 @@ test('effective tools are what can be called: neither disabled ones nor those of
 test('bare names need exactly one included server and nothing else, and are shown only where they are in force', async (t) => {
   const { groups } = await start(t)
   const error =
-    '"tool_names" can be bare only where "included_servers" names exactly one server and "included_tools" is empty'
+    '"tool_names" can be bare only if "included_servers" names exactly one server and "included_tools" is empty'
   const refused = [
     {},
     { included_servers: ['alpha', 'beta'] },
@@ -211,7 +211,7 @@ test('bodies are strict, and messages say what is wrong', async (t) => {
   for (const [payload, error] of rows) assert.deepEqual(await groups.post(payload), { status: 400, body: { error } })
   await groups.post({ name: 'g' })
   assert.deepEqual((await groups.put('g', { name: 'h' })).body, {
-    error: '"name" must be the name in the path: a group keeps its name'
+    error: '"name" must be the name in the path: a group cannot be renamed'
   })
   assert.equal((await groups.put('g', { name: 'g', description: 'new' })).status, 200)
   assert.deepEqual((await groups.put('g', { x: 1 })).body, { error: 'unknown member "x"' })

@@ -97,7 +97,7 @@ test('OA-02 a client that is registered already and configured scopes are used a
   const { status, body } = await send(setup.app, 'POST', '/servers', registration(setup.upstream, { name: 'other' }))
   assert.deepEqual(
     [status, body],
-    [400, { error: 'the authorization server registers no clients by itself: give "oauth_client_id"' }]
+    [400, { error: 'the authorization server does not support dynamic client registration: give "oauth_client_id"' }]
   )
 })
 
@@ -107,7 +107,7 @@ test('OA-03 a state that is missing, wrong or of another session is refused, and
   const [mine, other] = [await begin(setup), await begin(setup, { name: 'other' })]
   const { code, state } = await answerOf(as, mine)
   const foreign = other.url.searchParams.get('state')!
-  const wrong = { error: '"state" is not that of this sign-in' }
+  const wrong = { error: '"state" does not match this sign-in' }
   assert.deepEqual((await completeWith(app, mine.id, { code })).body, { error: '"state" is required' })
   assert.deepEqual((await completeWith(app, mine.id, { code, state: 'x' })).body, wrong)
   assert.deepEqual((await completeWith(app, mine.id, { code, state: foreign })).body, wrong)
@@ -144,7 +144,7 @@ test('OA-05 an answer of another issuer, or of none where it is announced, is re
   const { code, state, iss } = await answerOf(setup.as, begun)
   assert.equal(iss, setup.as.issuer)
   const refused = {
-    error: '"iss" does not name the authorization server that was asked: the answer is not used'
+    error: '"iss" does not name the authorization server of this sign-in: its response is not used'
   }
   for (const wrong of [evil.issuer, `${iss}/`, iss!.toUpperCase(), '', undefined]) {
     const answer = await completeWith(setup.app, begun.id, {
@@ -181,7 +181,7 @@ test('OA-05 what an upstream or authorization server says of itself must fit, or
     as.switches.metadata = metadata as Record<string, unknown>
     return refuse(error)
   }
-  await say({ issuer: evil.issuer }, /calls itself by another name/)
+  await say({ issuer: evil.issuer }, /has another issuer than the upstream names/)
   await say({ authorization_endpoint: 'javascript:alert(1)' }, /authorization_endpoint must be a valid http/)
   await say({ authorization_endpoint: 'http://as.example/a' }, /authorization_endpoint must be https/)
   await say({ authorization_endpoint: undefined }, /has no authorization_endpoint/)

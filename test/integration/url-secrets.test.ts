@@ -249,7 +249,7 @@ test('SR-M1 what a listing shows cannot be stored in the place of the secret, on
     ] as const) {
       const { status, body } = await ask(method, path, masked)
       assert.equal(status, 400, path)
-      assert.match(body.error, /^"(?:url|args)" holds "\*\*\*" in the place of a secret/)
+      assert.match(body.error, /^"(?:url|args)" contains the mask "\*\*\*" instead of a secret/)
     }
     assert.equal((await ask('GET', '/api/v0/server_configs')).text, before)
     // the dashboard keeps values that it does not show

@@ -77,7 +77,7 @@ holds(
     const keys = made.keys!
     const read = outcome(`{"jsonrpc":"2.0","id":1,"method":"x","params":${made.text}}`)
     if (new Set(keys).size < keys.length) return assert.ok(read instanceof ProtocolError)
-    if (read instanceof ProtocolError) return assert.match(read.message, /can be taken for/)
+    if (read instanceof ProtocolError) return assert.match(read.message, /can be mistaken for/)
     const kept = made.members!.filter((_, i) => keys[i] !== '_meta')
     assert.equal(paramsFragment(read), kept.join(','))
   }

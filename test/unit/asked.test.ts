@@ -46,7 +46,7 @@ test('no more wait than may, and nothing is answered once it is over', async () 
   let settle: (answer: Answer) => void = () => {}
   const waiting = asked.handle('1', 'roots/list', '{}', () => new Promise((resolve) => (settle = resolve)))
   await asked.handle('2', 'roots/list', '{}', async () => result)
-  assert.deepEqual(replies.splice(0), ['2 error {"code":-32603,"message":"Too many requests at a time"}'])
+  assert.deepEqual(replies.splice(0), ['2 error {"code":-32603,"message":"Too many concurrent requests"}'])
   asked.clear()
   settle(result)
   await waiting

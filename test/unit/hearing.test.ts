@@ -167,7 +167,7 @@ test('CR-F1: while the session asks, the clock of each call stands, also of one 
   assert.deepEqual([early.isPaused, late.isPaused], [false, false], 'after it')
 })
 
-test('that a session asks while calls are under way is remembered for the others of its server', async () => {
+test('that a session asks while calls are in progress is remembered for the others of its server', async () => {
   const known = createStreamStats()
   const { hearing, ask } = open(true, { known })
   await ask()

@@ -245,7 +245,7 @@ test('a text that is none of the formats has one problem, which repeats nothing 
   assert.match(problem('{\n"a": "secret",\n oops secret }'), /not valid JSON \(line 3\)/)
   assert.match(problem(''), /not valid JSON/)
   for (const text of ['{}', '[]', '"secret"', '{"a": "secret"}', '{"a": {"b": "secret"}}', 'null'])
-    assert.match(problem(text), /none of the known formats/)
+    assert.match(problem(text), /unknown format/)
   assert.match(problem('['.repeat(1_000_000)), /deeply|not valid JSON/)
 })
 
@@ -324,7 +324,7 @@ test('server.json of the MCP registry: addresses come before packages, streamabl
     url: 'https://${TENANT}.example.com/mcp',
     bearer_token: '${KEY}'
   })
-  assert.match(server.notes[0]!, /first of 3 ways/)
+  assert.match(server.notes[0]!, /first of 3 remotes/)
   assert.deepEqual(server.variables, [
     { name: 'TENANT', isSecret: false },
     { name: 'KEY', isSecret: true }
@@ -335,5 +335,5 @@ test('server.json of the MCP registry: addresses come before packages, streamabl
     [{ registryType: 'oci', identifier: 'x' }],
     [{ registryType: 'npm', identifier: 'x', transport: { type: 'sse', url: 'x' } }]
   ])
-    assert.match(one({ ...registry, packages }).problems[0]!, /no address, and no npm or PyPI/)
+    assert.match(one({ ...registry, packages }).problems[0]!, /no remote, and no npm or PyPI/)
 })

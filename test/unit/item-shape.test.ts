@@ -110,7 +110,7 @@ for (const kind of kinds) {
       else {
         refused++
         assert.equal(problem.code, 'shape', text)
-        assert.match(problem.reason, /^it has no "\w[\w.]*"$|^its "\w[\w.]*" is not what MCP allows there$/, text)
+        assert.match(problem.reason, /^it has no "\w[\w.]*"$|^its "\w[\w.]*" is not valid in MCP$/, text)
       }
     }
     assert.ok(taken > 50 && refused > 200, `${taken} are taken, ${refused} are refused`)
@@ -143,7 +143,7 @@ test('SR-C1 a stored item of the wrong shape is left out, and costs its server a
       ['bad', 'shape', 'it has no "inputSchema"'],
       ['bad', 'shape', 'it has no "arguments.0.name"'],
       ['bad', 'shape', 'it has no "name"'],
-      ['bad', 'shape', 'its "mimeType" is not what MCP allows there']
+      ['bad', 'shape', 'its "mimeType" is not valid in MCP']
     ],
     'each with its reason'
   )

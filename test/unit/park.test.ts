@@ -129,7 +129,10 @@ test('after ten minutes an elicitation is cancelled, the rest fails and the call
   t.mock.timers.tick(599_999)
   assert.deepEqual(given, [])
   t.mock.timers.tick(1)
-  assert.deepEqual(given, ['{"action":"cancel"}', '{"code":-32603,"message":"the caller did not come back in time"}'])
+  assert.deepEqual(given, [
+    '{"action":"cancel"}',
+    '{"code":-32603,"message":"the caller did not send the input in time"}'
+  ])
   assert.equal(abandoned(), 1)
   assert.throws(() => parks.take(exchangeOf(), state), invalid)
 })
@@ -144,7 +147,7 @@ test('what is parked for a principal, or at an endpoint, is given up and cannot 
   parks.end((principal) => principal === 'client:bob')
   assert.deepEqual([given.splice(0), abandoned()], [['{"action":"cancel"}'], 1])
   parks.end((_principal, endpoint) => endpoint === '/v0/groups/g/mcp')
-  const failed = '{"code":-32603,"message":"the caller can not be asked any more"}'
+  const failed = '{"code":-32603,"message":"the caller can no longer be asked for input"}'
   assert.deepEqual([given, abandoned()], [['{"action":"cancel"}', failed], 2])
   assert.throws(() => parks.take(elsewhere, gone), invalid)
   assert.equal(parks.take(exchangeOf(), mine).questions.length, 1)

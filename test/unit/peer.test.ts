@@ -287,7 +287,7 @@ test('an upstream may have a hundred requests open and no more', async () => {
   for (let id = 1; id <= 101; id++) receive(`{"jsonrpc":"2.0","id":${id},"method":"roots/list"}`)
   await settled()
   assert.deepEqual(written.slice(1), [
-    '{"jsonrpc":"2.0","id":101,"error":{"code":-32603,"message":"Too many requests at a time"}}'
+    '{"jsonrpc":"2.0","id":101,"error":{"code":-32603,"message":"Too many concurrent requests"}}'
   ])
 })
 

@@ -339,14 +339,14 @@ test('what is under way for a principal whose token was revoked is given up: a 4
     if (pending.length === 2) reply.sendMessage('{"a":1}')
   })
   const answers = [whole(), until('one is under way', () => pending.length === 1).then(whole)] as const
-  await until('both are under way', () => pending.length === 2)
+  await until('both are in progress', () => pending.length === 2)
   heartbeat.revoke((principal) => principal === 'bob')
   assert.equal(left, 0)
   heartbeat.revoke((principal) => principal === 'ann')
   const [json, stream] = await Promise.all(answers)
   assert.deepEqual(
     [json.response.statusCode, JSON.parse(json.body), json.response.headers['www-authenticate']],
-    [401, { error: 'the access token is not valid any more' }, 'Bearer error="invalid_token"']
+    [401, { error: 'the access token is no longer valid' }, 'Bearer error="invalid_token"']
   )
   assert.deepEqual([stream.response.statusCode, stream.body], [200, 'event: message\ndata: {"a":1}\n\n'])
   assert.equal(left, 2)
@@ -363,7 +363,7 @@ test('an answer for which a batch has no room is an error, and the others are se
       part.sendList(messages[i]!.id, '{"tools":[', i < 3 ? entries : Buffer.alloc(0), ']}')
   })
   const answers = JSON.parse((await whole()).body) as { id: unknown; result?: object; error?: object }[]
-  const error = { code: -32603, message: 'the answers of the batch are too long together' }
+  const error = { code: -32603, message: 'the responses of the batch are too large in total' }
   const result = { tools: [] }
   assert.deepEqual(
     answers.map(({ id, ...rest }) => [id, rest]),

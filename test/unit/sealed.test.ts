@@ -81,7 +81,7 @@ test('another key does not open a value, and both key ids are named', () => {
   const other = randomBytes(32)
   assert.throws(() => decryptEnvelope({ current: other }, encryptEnvelope(keys, plain, place), place), {
     name: 'DecryptionError',
-    message: `sealed with another key (key id ${keyId(master)}, ours is ${keyId(other)})`
+    message: `encrypted with another key (key id ${keyId(master)}, ours is ${keyId(other)})`
   })
 })
 
@@ -113,7 +113,7 @@ test('either key of two opens, and what is sealed now is sealed with the current
       ),
     {
       name: 'DecryptionError',
-      message: /^sealed with another key \(key id [0-9a-f]{16}, ours is [0-9a-f]{16} and [0-9a-f]{16}\)$/
+      message: /^encrypted with another key \(key id [0-9a-f]{16}, ours is [0-9a-f]{16} and [0-9a-f]{16}\)$/
     }
   )
 })

@@ -326,7 +326,7 @@ test('a call that leaves while it waits for a session has none, and leaves none 
   const { go } = await beginSpare()
   const leaving = newCall()
   const failed = failureOf(upstream.call(leaving, origin))
-  leaving.stop(new UpstreamFailure('cancelled', 'the caller has left'))
+  leaving.stop(new UpstreamFailure('cancelled', 'the caller has disconnected'))
   assert.equal((await failed).reason, 'cancelled')
   go()
   await spare()

@@ -60,7 +60,7 @@ export const newCall = (name = 'echo', args: object = {}, sink: Sink = silentSin
 export const textOf = ({ body }: Answer): string =>
   (JSON.parse(body.toString()) as { content: { text: string }[] }).content[0]!.text
 
-export const cancelled = () => new UpstreamFailure('cancelled', 'the caller has left')
+export const cancelled = () => new UpstreamFailure('cancelled', 'the caller has disconnected')
 
 export async function failureOf(work: Promise<unknown>): Promise<UpstreamFailure> {
   const error = await work.then(

@@ -37,7 +37,7 @@ const cases: readonly [body: unknown, message: string][] = [
   [{ name: 'a', extra: 1 }, 'unknown member "extra"'],
   [{ name: 'a', kind: 'SENT' }, '"kind" must be one of a, b'],
   [{ name: 'a', text: 'SENT-and-more' }, '"text" must not be longer than 5 characters'],
-  [{ name: 'a', text: 'a\0' }, '"text" must not hold NUL characters or lone surrogates'],
+  [{ name: 'a', text: 'a\0' }, '"text" must not contain NUL characters or lone surrogates'],
   [{ name: 'a', map: { 'x/y': 5 } }, '"map.x/y" must be a string'],
   [[], 'the body must be an object']
 ]

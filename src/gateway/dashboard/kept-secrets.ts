@@ -29,7 +29,7 @@ function fillMap(member: string, given: NullableStringMap, stored: StringMap = {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]) => {
       const kept = value ?? (Object.hasOwn(stored, name) ? stored[name] : undefined)
-      if (kept === undefined) throw invalid(`"${member}.${name}" has no stored value that could be kept`)
+      if (kept === undefined) throw invalid(`"${member}.${name}" has no stored value to keep`)
       return [name, kept]
     })
   )
@@ -48,7 +48,7 @@ export function withKeptSecrets(update: ServerUpdate, stored: ServerConfig, issu
   const names = isSameTarget(update, stored) ? [] : keptMembers(update)
   if (names.length === 0 && !isSameIssuer(update, issuer)) names.push('oauth_client_secret')
   if (names.length > 0) {
-    const text = `the server is another one now: give ${names.map((name) => `"${name}"`).join(', ')} again, or leave it out`
+    const text = `the server now has another target: give ${names.map((name) => `"${name}"`).join(', ')} again, or leave it out`
     throw new AppError(400, text, { code: 'secrets_not_kept' })
   }
   const filled: Record<string, unknown> = { ...update, name: stored.name }

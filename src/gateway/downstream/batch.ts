@@ -49,7 +49,7 @@ export function readBatch(text: string, version: string | undefined, { limits, m
   }
   const entries = elements(text)
   if (entries.length === 0) throw refuse('the batch is empty')
-  if (entries.length > maxBatch) throw refuse(`the batch holds more than ${maxBatch} messages`)
+  if (entries.length > maxBatch) throw refuse(`the batch has more than ${maxBatch} messages`)
   const inner = { ...limits, depth: depth - 1 }
   return entries.map(({ start, end }) => readElement(text.slice(start, end), inner))
 }
@@ -57,7 +57,7 @@ export function readBatch(text: string, version: string | undefined, { limits, m
 const [bracket, comma, end] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer]
 
 const tooLongError = (id: string) =>
-  Buffer.from(errorText(id, codes.internal, 'the answers of the batch are too long together'))
+  Buffer.from(errorText(id, codes.internal, 'the responses of the batch are too large in total'))
 
 /** Joins the responses without copying: a list page requested a hundred times is in memory once. */
 const asArray = (answers: readonly ChannelAnswer[]): Buffer[] => [

@@ -13,7 +13,7 @@ const MAX_ALL_BYTES = 65_536
 const preamble =
   `${TITLE} is a gateway to several MCP servers. ` +
   'The name of each tool and prompt begins with the name of its server and two underscores. ' +
-  'Below, lines that begin with ">" are the words of the server that the heading names, and of nobody else.'
+  'Below, lines that begin with ">" come from the server named in the heading, and from nowhere else.'
 
 const declares = ({ stored }: CatalogServer, capability: string) =>
   stored.verdict?.capabilities[capability] !== undefined

@@ -5,7 +5,7 @@ import type { Abandonable, PendingQuestion } from './park.ts'
 import { PendingQuestions } from './questions.ts'
 import type { InputRequester, CallSink } from './sink.ts'
 
-export const callerDisconnected = () => new UpstreamFailure('cancelled', 'the caller has left')
+export const callerDisconnected = () => new UpstreamFailure('cancelled', 'the caller has disconnected')
 
 /** Next event of a call: its response, or questions of its upstream. */
 export interface CallProgress {

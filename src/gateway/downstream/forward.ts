@@ -161,7 +161,8 @@ function askCaller(context: RequestContext, parked: ParkedCall<PendingCall>): vo
   if (parked.round === MAX_INPUT_ROUNDS)
     return failParkedCall(parked, 'bad_response', 'the upstream asked for input too often')
   const state = mcp.inputRequiredStore.add(context, parked)
-  if (state === undefined) return failParkedCall(parked, 'overloaded', 'too many calls wait for their callers')
+  if (state === undefined)
+    return failParkedCall(parked, 'overloaded', 'too many calls are waiting for input from their clients')
   const result =
     `{"resultType":"${INPUT_REQUIRED}","inputRequests":${inputRequestsText(parked.questions)},` +
     `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${mcp.serverInfo}}}`

@@ -21,7 +21,7 @@ import { CallSink } from './sink.ts'
 const MAX_OPEN_REQUESTS = 100
 const MAX_OPEN_REQUESTS_PER_SERVER = 25
 
-const tooMany = errorAnswer(-32603, 'Too many requests at a time')
+const tooMany = errorAnswer(-32603, 'Too many concurrent requests')
 
 /** Returns the key under which the upstream sessions of an MCP session are kept. */
 export const ownerOf = ({ id }: Session) => `session:${id}`

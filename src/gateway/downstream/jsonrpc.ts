@@ -204,7 +204,7 @@ export function refuseLookalikes(found: readonly Member[], id: string): void {
     for (const { key } of members) {
       const lookalike = lookalikeOf(key)
       if (lookalike === undefined) continue
-      throw invalid(`Invalid request: member ${JSON.stringify(key)} can be taken for "${lookalike}"`, id)
+      throw invalid(`Invalid request: member ${JSON.stringify(key)} can be mistaken for "${lookalike}"`, id)
     }
   }
   refuseIn(found, lookalikeOfParam)

@@ -57,7 +57,7 @@ export function attributeResult(result: Payload, server: string): Payload {
   const text = Buffer.from(inputRequests, 'latin1').toString()
   const found = members(text)
   if (found.length > MAX_INPUT_REQUESTS)
-    throw new UpstreamFailure('bad_response', 'the upstream asked for too much input at a time')
+    throw new UpstreamFailure('bad_response', 'the upstream asked for too much input at once')
   const requests = found.map(
     ({ key, start, end }) => [key, attributeInputRequest(text.slice(start, end), server)] as const
   )

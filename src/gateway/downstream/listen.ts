@@ -87,7 +87,7 @@ export function resumeStream(
   lastEventId: string
 ): void {
   const resumed = mcp.eventStore.find(session, lastEventId)
-  if (!resumed) throw new ProtocolError(codes.session, 'Bad Request: the event id is not known (any more)')
+  if (!resumed) throw new ProtocolError(codes.session, 'Bad Request: unknown or expired event id')
   if (!takeStreamPlace(mcp, http, reply)) return
   const { stream, after } = resumed
   reply.onAbort = () => void mcp.eventStore.detach(stream, reply)

@@ -84,8 +84,8 @@ const bytesOf = (questions: readonly PendingQuestion[], { text }: Message): numb
   questions.reduce((sum, { params }) => sum + params.length, ENTRY_BYTES + text.length)
 
 const cancelled: Answer = { kind: 'result', body: Payload.of('{"action":"cancel"}') }
-const TIMED_OUT = 'the caller did not come back in time'
-const CALLER_GONE = 'the caller can not be asked any more'
+const TIMED_OUT = 'the caller did not send the input in time'
+const CALLER_GONE = 'the caller can no longer be asked for input'
 
 /** Answers the questions without the caller: elicitations are cancelled, everything else fails. */
 export function failQuestions(questions: readonly PendingQuestion[], reason = TIMED_OUT): void {

@@ -4,7 +4,7 @@ import { failQuestions, type PendingQuestion } from './park.ts'
 /** Time to collect requests that an upstream sends together but that arrive one by one (mcp-proxy.md#parked-calls). */
 const GATHER_MS = 25
 
-const cancelledAnswer = errorAnswer(-32603, 'the question was withdrawn')
+const cancelledAnswer = errorAnswer(-32603, 'the request for input was cancelled')
 
 /** An upstream's requests to a modern caller during one call. */
 export class PendingQuestions {

@@ -167,7 +167,7 @@ export class HttpReply implements ResponseWriter {
     if (!isRevoked(this.options.principal)) return
     if (this.isStream) return this.close()
     const leave = this.onAbort
-    this.sendHttpError(401, 'the access token is not valid any more', {
+    this.sendHttpError(401, 'the access token is no longer valid', {
       'www-authenticate': 'Bearer error="invalid_token"'
     })
     leave?.()

@@ -29,7 +29,7 @@ const badResponse = (message: string) => new UpstreamFailure('bad_response', mes
 function readRequest(text: string, key: string, start: number): InputRequest {
   const found = members(text, start)
   const method = stringOf(text, found, 'method')
-  if (method === undefined) throw badResponse('the upstream asked for input without saying what')
+  if (method === undefined) throw badResponse('the upstream asked for input without naming any')
   return { key, method, params: valueOf(text, found, 'params') ?? '{}' }
 }
 
@@ -42,7 +42,7 @@ function readInputRequired({ answer, era }: UpstreamAnswer): InputRequiredResult
     const found = members(text)
     const inputRequests = found.find(({ key }) => key === 'inputRequests')
     const entries = inputRequests ? members(text, inputRequests.start) : []
-    if (entries.length > MAX_INPUT_REQUESTS) throw badResponse('the upstream asked for too much input at a time')
+    if (entries.length > MAX_INPUT_REQUESTS) throw badResponse('the upstream asked for too much input at once')
     const requests = entries.map(({ key, start }) => readRequest(text, key, start))
     return { requests, state: valueOf(text, found, 'requestState') }
   } catch (error) {
@@ -74,7 +74,7 @@ function refusal(body: Payload): InputRefusedError {
 
 async function answerOf(sink: CallSink, { key, method, params }: InputRequest): Promise<string> {
   if (!canRequest(sink.capabilities, method, params))
-    throw badResponse('the upstream asked for what the client cannot give')
+    throw badResponse('the upstream asked for input that the client does not support')
   const { kind, body } = await sink.request(method, params)
   if (kind === 'error') throw refusal(body)
   return `${JSON.stringify(key)}:${body.toString()}`

@@ -20,8 +20,8 @@ export interface McpQuotas {
 type QuotaName = 'calls' | 'ends' | 'sessions' | 'streams' | 'subscriptions'
 
 const stateWords: Record<QuotaName, string> = {
-  calls: 'under way',
-  ends: 'under way',
+  calls: 'in progress',
+  ends: 'in progress',
   sessions: 'open',
   streams: 'open',
   subscriptions: 'open'

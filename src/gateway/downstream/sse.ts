@@ -40,7 +40,7 @@ function checkEra({ headers }: HttpContext, message: Message): void {
   const { id, method } = message
   if (method === 'server/discover') throw new ProtocolError(codes.methodNotFound, 'Method not found', { id })
   if (message.kind !== 'request' || classify(headers, message) === 'legacy') return
-  throw new ProtocolError(codes.unsupportedVersion, 'Unsupported protocol version: not spoken over HTTP+SSE', {
+  throw new ProtocolError(codes.unsupportedVersion, 'Unsupported protocol version: not available over HTTP+SSE', {
     id,
     data: { supported: LEGACY_VERSIONS, requested: message.meta(VERSION_KEY) }
   })

@@ -14,7 +14,7 @@ export const isBroadcast = (method: string) =>
 
 const pong: Answer = { kind: 'result', body: Payload.of('{}') }
 const internalError = errorAnswer(-32603, 'Internal error')
-const tooMany = errorAnswer(-32603, 'Too many requests at a time')
+const tooMany = errorAnswer(-32603, 'Too many concurrent requests')
 
 /** Runs a handler and answers any failure with an internal error. Never rejects. */
 async function runHandler(

@@ -177,7 +177,7 @@ class OpenConnection implements HttpConnection {
     if (call.stopped) return reject(call.stopped)
     if (this.closed) return reject(closedFailure())
     if (pool.isFull)
-      return reject(new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false }))
+      return reject(new UpstreamFailure('overloaded', 'too many requests are in progress', { maybeProcessed: false }))
     const { request, sink } = call
     const id = this.#context.nextId()
     const body = this.#isLegacy

@@ -53,7 +53,7 @@ export interface ExchangeHost {
   onDropped(why: string): void
   /** Receives a notification that belongs to no call. */
   onNotification(method: string, params: string): void
-  /** Called when the upstream does not know the session any more. */
+  /** Called when the upstream no longer knows the session. */
   onSessionLost(): void
   /**
    * Called when the call is over. `isOpen`: its HTTP response has not ended, and must be closed soon if it does not end
@@ -307,7 +307,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   #failSessionLost(): void {
     this.#host.onSessionLost()
     const options = { status: this.#status, maybeProcessed: this.#lastEventId !== null }
-    this.#fail(new UpstreamFailure('unreachable', `does not know the session any more (HTTP ${this.#status})`, options))
+    this.#fail(new UpstreamFailure('unreachable', `no longer knows the session (HTTP ${this.#status})`, options))
   }
 
   #readJson(): void {
@@ -330,7 +330,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     const bytes = copyToScratch(pieces)
     const { limits, isRepaired } = this.#isList ? uncheckedList : checkMessage(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
-    if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
+    if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is not a response')
     // the scratch buffer is reused, so `bytes` must not be kept
     const keptPieces = screened === bytes ? (isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
     return (
@@ -341,7 +341,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   /** Accepts only an answer to this request; an error may come without its id. */
   #checkAnswer(message: Message): Answer {
     if (message.kind !== 'answer')
-      throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
+      throw new UpstreamFailure('bad_response', 'answered with a message that is not a response')
     const hasNoId = message.answer.kind === 'error' && (message.id === 'null' || message.id === undefined)
     if (message.id === this.id || hasNoId || this.#status >= 300) return message.answer
     throw new UpstreamFailure('bad_response', 'answered with the id of another request')

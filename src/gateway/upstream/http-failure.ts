@@ -32,7 +32,7 @@ export function statusFailure(status: number, raw: readonly Buffer[], hasCredent
     return new UpstreamFailure('auth', `${text} (HTTP ${status})`, { status, cause: { wwwAuthenticate } })
   }
   if (status >= 300 && status < 400) {
-    const text = `redirects to another URL (HTTP ${status}), which has to be registered instead`
+    const text = `redirects to another URL (HTTP ${status}); register that URL instead`
     return new UpstreamFailure('bad_response', text, { status, cause: { location: headerOf(raw, 'location') } })
   }
   if (status < 300) {
@@ -71,7 +71,7 @@ export function socketFailure(error: unknown, sent: boolean): UpstreamFailure {
   const options: FailureOptions = { maybeProcessed: sent, cause: error }
   if (!sent) return connectFailure(code, options)
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
-    return new UpstreamFailure('bad_response', 'answered with less than announced', options)
+    return new UpstreamFailure('bad_response', 'answered with fewer bytes than announced', options)
   }
   if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new UpstreamFailure('bad_response', 'answered with invalid HTTP', options)

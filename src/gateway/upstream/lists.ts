@@ -22,7 +22,7 @@ export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url
 const serverRequestAnswers = new Map([
   ['roots/list', { kind: 'result', body: Payload.of('{"roots":[]}') }],
   ['elicitation/create', { kind: 'result', body: Payload.of('{"action":"cancel"}') }],
-  ['sampling/createMessage', { kind: 'error', body: Payload.of('{"code":-32603,"message":"nobody to ask"}') }]
+  ['sampling/createMessage', { kind: 'error', body: Payload.of('{"code":-32603,"message":"no client to ask"}') }]
 ] as [string, Answer][])
 
 /**

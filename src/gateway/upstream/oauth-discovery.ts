@@ -34,7 +34,7 @@ type Metadata = Readonly<Record<string, unknown>>
 const RESOURCE = 'the resource metadata of the upstream'
 const SERVER = 'the authorization server'
 const ASSUME = '"oauth_assume_pkce": true'
-const INSIDE = 'lies where the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
+const INSIDE = 'is on loopback or a private network, unlike the URL of the server (TOWPATH_EGRESS_ALLOW)'
 
 const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 const stringArray = (value: unknown): readonly string[] | undefined => (isStringArray(value) ? value : undefined)
@@ -151,8 +151,7 @@ async function findServer(
   for (const url of serverCandidates(new URL(issuer))) {
     const { status, body } = await http.get(url, SERVER)
     if (status !== 200 || typeof body?.issuer !== 'string') continue
-    if (!isSameIssuer(body.issuer, issuer))
-      throw badResponse(`${SERVER}: calls itself by another name than the upstream does`)
+    if (!isSameIssuer(body.issuer, issuer)) throw badResponse(`${SERVER}: has another issuer than the upstream names`)
     return readServer(body, assumesPkce)
   }
   return undefined

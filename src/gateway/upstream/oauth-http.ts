@@ -94,7 +94,7 @@ function createRequests(
     if (status < 300 || status >= 400 || typeof location !== 'string') return { status, body: parse(document) }
     const next = URL.canParse(location, url) ? new URL(location, url) : undefined
     if (next?.origin !== new URL(url).origin || redirects === 0) {
-      throw new UpstreamFailure('bad_response', 'redirects to where it must not be followed')
+      throw new UpstreamFailure('bad_response', 'sent a redirect that is not followed')
     }
     return get(next.href, signal, redirects - 1)
   }

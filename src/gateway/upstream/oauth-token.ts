@@ -68,7 +68,7 @@ function lifetimeOf(value: unknown): number | null {
 function readGrant(body: OAuthResponse['body']): TokenGrant {
   const { access_token: access, refresh_token: refresh, token_type: type = 'Bearer', expires_in } = body ?? {}
   if (typeof access !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(access)) {
-    throw new UpstreamFailure('bad_response', `${SERVER}: gave no access token that a header can carry`)
+    throw new UpstreamFailure('bad_response', `${SERVER}: gave an access token that is not valid in a header`)
   }
   if (typeof type !== 'string' || type.toLowerCase() !== 'bearer') {
     throw new UpstreamFailure('bad_response', `${SERVER}: gave a token of a type other than Bearer`)

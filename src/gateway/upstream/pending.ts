@@ -22,7 +22,7 @@ const MAX_GREETING_BYTES = 1_048_576
 /** Throws UpstreamFailure if the greeting is too long. `bytes`: length of the answer. */
 export function checkGreeting(bytes: number): void {
   if (bytes <= MAX_GREETING_BYTES) return
-  throw new UpstreamFailure('too_large', `says more than ${MAX_GREETING_BYTES} bytes of itself`)
+  throw new UpstreamFailure('too_large', `answered the handshake with more than ${MAX_GREETING_BYTES} bytes`)
 }
 
 /** Answers up to this size are not counted; most are smaller. */
@@ -52,4 +52,4 @@ export class MemoryReservation {
   }
 }
 
-export const TOO_MUCH_MEMORY = 'answers of this server that are under way hold too much memory together'
+export const TOO_MUCH_MEMORY = 'responses of this server in progress use too much memory in total'

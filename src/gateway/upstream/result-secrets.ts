@@ -27,7 +27,7 @@ const maskBytes = Buffer.from(MASK)
 
 const WITHHELD = JSON.stringify({
   code: -32603,
-  message: 'the answer holds a secret of this server and is withheld (TOWPATH_RESULT_SECRETS)'
+  message: 'the response contains a secret of this server and is withheld (TOWPATH_RESULT_SECRETS)'
 })
 
 /** Results that the gateway itself needs: redacted, but never withheld. */

@@ -38,7 +38,7 @@ export interface SseStreamOptions {
  */
 function readEndpoint(data: Buffer, url: string): string {
   const endpoint = isUtf8(data) ? tryParse(data.toString(), url) : null
-  if (!endpoint) throw new UpstreamFailure('bad_response', 'named an endpoint that is no URL')
+  if (!endpoint) throw new UpstreamFailure('bad_response', 'named an endpoint that is not a URL')
   if (endpoint.origin !== new URL(url).origin) {
     throw new UpstreamFailure('bad_response', 'named an endpoint at another origin')
   }

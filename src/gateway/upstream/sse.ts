@@ -30,7 +30,8 @@ const POST_TIMEOUT_MS = 30_000
 const DEFAULT_MAX_REQUESTS = 4096
 
 const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
-const overloaded = () => new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false })
+const overloaded = () =>
+  new UpstreamFailure('overloaded', 'too many requests are in progress', { maybeProcessed: false })
 
 /**
  * Returns the failure for a refused message, null for an accepted one. An unknown session proves that the message was
@@ -39,7 +40,7 @@ const overloaded = () => new UpstreamFailure('overloaded', 'too many requests ar
 function postFailure({ status, headers }: PostResponse, hasCredential: boolean): UpstreamFailure | null {
   if (status < 300) return null
   if (status !== 404) return statusFailure(status, headers, hasCredential)
-  return new UpstreamFailure('unreachable', 'does not know the session any more (HTTP 404)', {
+  return new UpstreamFailure('unreachable', 'no longer knows the session (HTTP 404)', {
     status,
     maybeProcessed: false
   })
@@ -82,7 +83,7 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
     screen: context.options.screen
   })
   stream.onMessage = (data) => {
-    if (!peer.receive(data)) context.options.onDropped?.('sent an event that is no JSON-RPC message')
+    if (!peer.receive(data)) context.options.onDropped?.('sent an event that is not a JSON-RPC message')
   }
   stream.onEnd = end
 

@@ -90,7 +90,7 @@ const LOGGED_ARGUMENTS = 20
 const LOGGED_LENGTH = 200
 
 const inputClosed = () =>
-  new UpstreamFailure('crashed', 'the process does not take its input any more', { maybeProcessed: false })
+  new UpstreamFailure('crashed', 'the process no longer reads its input', { maybeProcessed: false })
 
 /**
  * Logs lines that are not messages, a limited number per child and minute, so that no server fills the disk

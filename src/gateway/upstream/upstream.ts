@@ -104,9 +104,9 @@ const METHOD_NOT_FOUND = -32601
 const sessionEnded = () => new UpstreamFailure('unreachable', 'the session has ended', { maybeProcessed: false })
 
 const tooManyCalls = () =>
-  new UpstreamFailure('limited', 'too many of your calls are under way', { maybeProcessed: false })
+  new UpstreamFailure('limited', 'too many of your calls are in progress', { maybeProcessed: false })
 const tooLarge = () =>
-  new UpstreamFailure('limited', 'the calls that are under way have too large arguments together', {
+  new UpstreamFailure('limited', 'the arguments of the calls in progress are too large in total', {
     maybeProcessed: false
   })
 

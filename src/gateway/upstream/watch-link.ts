@@ -119,7 +119,7 @@ function startListenRequest(connection: Connection, sink: Sink, uris: ReadonlySe
   const request: ListenRequest = {
     acknowledged: Promise.race([refused, acknowledge.then(() => true)]),
     ended: refused.then(ignore, ignore),
-    stop: () => call.stop(new UpstreamFailure('cancelled', 'not listened to any more'))
+    stop: () => call.stop(new UpstreamFailure('cancelled', 'the subscription is no longer needed'))
   }
   return request
 }

@@ -49,7 +49,7 @@ export const events: FastifyPluginAsync = async (app) => {
     '/events',
     { config: { access: 'admin', sameOriginOnly: true }, exposeHeadRoute: false },
     (_request, reply) => {
-      if (streams.size >= MAX_STREAMS) throw unavailable('too many pages are listening')
+      if (streams.size >= MAX_STREAMS) throw unavailable('too many dashboard pages are open')
       // read before the reply is hijacked, because it throws if the registry is not available yet
       const { events } = app.gateway.dashboard
       reply.hijack()
