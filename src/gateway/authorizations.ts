@@ -41,160 +41,176 @@ function toFailure(error: unknown): unknown {
   return error instanceof AppError ? new UpstreamFailure('overloaded', error.message, { cause: error }) : error
 }
 
-function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options: AuthorizationsOptions) {
-  const { store, http, log } = options
-  let current: StoredTokens | null = null
-  let value: string | undefined
-  let redact = (text: string) => text
-  let previousSecrets: readonly string[] = []
-  let secrets: readonly string[] = []
-  // `freshUntil` and `expiresAt` are times of `performance.now()`
-  let freshUntil = 0
-  let expiresAt = Infinity
-  let isStale = false
-  let pause: { readonly until: number; readonly failure: UpstreamFailure } | null = null
-  let inFlight: Promise<void> | null = null
+/** The tokens of one server, with their renewal. */
+class ServerAuthorization implements Authorization {
+  value: string | undefined
+  secrets: readonly string[] = []
+  readonly #server: Pick<StoredServer, 'id' | 'name'>
+  readonly #options: AuthorizationsOptions
+  #current: StoredTokens | null = null
+  #redact = (text: string) => text
+  #previousSecrets: readonly string[] = []
+  // `#freshUntil` and `#expiresAt` are times of `performance.now()`
+  #freshUntil = 0
+  #expiresAt = Infinity
+  #isStale = false
+  #pause: { readonly until: number; readonly failure: UpstreamFailure } | null = null
+  #inFlight: Promise<void> | null = null
 
-  const use = (stored: StoredTokens) => {
-    const { tokens, problem, leftMs, lifetimeMs } = stored
-    const { access, refresh, source } = tokens
-    const currentSecrets = [access, refresh ?? '', source.client.secret ?? '']
-    if (current?.tokens.access !== access) pause = null
-    secrets = [...currentSecrets, ...previousSecrets]
-    redact = createRedactor(secrets)
-    previousSecrets = currentSecrets
-    current = stored
-    isStale = false
-    value = `Bearer ${access}`
-    expiresAt = leftMs === null ? Infinity : performance.now() + leftMs
-    const early = Math.min(EARLY_MS, (lifetimeMs ?? 0) / 2)
-    freshUntil = problem !== null ? 0 : refresh === undefined ? Infinity : expiresAt - early
-  }
-  const load = async (): Promise<StoredTokens> => {
-    const stored = await store.read(server.id)
-    if (!stored) throw endedFailure('there is no token')
-    use(stored)
-    return stored
+  constructor(server: Pick<StoredServer, 'id' | 'name'>, options: AuthorizationsOptions) {
+    this.#server = server
+    this.#options = options
   }
 
-  /** Retries, since the old refresh token may already be void: losing the new one would end the authorization. */
-  const persist = async (claim: TokenClaim, granted: TokenGrantResult) => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await claim.storeRenewed(granted)
-      } catch (error) {
-        if (attempt === STORE_ATTEMPTS) throw error
-        await delay(attempt * STORE_PAUSE_MS)
-      }
-    }
+  get isFresh(): boolean {
+    return performance.now() < this.#freshUntil
   }
-  /** Requests new tokens on the replica that holds the claim, and stores them. */
-  const renewClaimed = async (claim: TokenClaim) => {
-    const { access, refresh = '', source } = claim.current.tokens
-    let granted: TokenGrantResult
+
+  renew(): Promise<void> {
+    return this.#runOnce(() => this.#ensure())
+  }
+
+  async replace(refused: string | undefined): Promise<void> {
+    await this.#inFlight?.catch(() => {})
+    if (this.value === refused) await this.#runOnce(() => this.#replaceRefused(refused))
+  }
+
+  markRejected(): UpstreamFailure {
+    const failure = endedFailure('a new access token was refused')
+    this.#pause = { until: performance.now() + PAUSE_MS, failure }
+    return failure
+  }
+
+  redact(text: string): string {
+    return this.#redact(text)
+  }
+
+  /** Makes the next use load the tokens again. */
+  invalidate(): void {
+    this.#isStale = true
+    this.#freshUntil = 0
+  }
+
+  /** Runs one renewal at a time: concurrent callers share its promise. */
+  #runOnce(work: () => Promise<void>): Promise<void> {
+    this.#inFlight ??= work().finally(() => (this.#inFlight = null))
+    return this.#inFlight
+  }
+
+  async #ensure(): Promise<void> {
+    if (!this.#current || this.#isStale) await this.#read()
+    const { tokens, problem } = this.#current!
+    if (problem !== null) throw endedFailure(problem)
+    if (performance.now() < this.#freshUntil) return
     try {
-      granted = await refreshGrant(http(source.resource), source, refresh)
+      await this.#tryRenew(tokens.access)
     } catch (error) {
-      if (isInvalidGrant(error)) return claim.recordProblem(error.error)
-      await claim.release()
-      throw redactFailure(error as UpstreamFailure, createRedactor([access, refresh, source.client.secret ?? '']))
+      if (performance.now() >= this.#expiresAt || this.#current!.problem !== null) throw error
+      this.#options.log.warn({ err: error, server: this.#server.name }, 'an access token could not be renewed yet')
+      this.#freshUntil = Math.min(performance.now() + PAUSE_MS, this.#expiresAt)
     }
-    await persist(claim, granted)
   }
+
+  async #replaceRefused(refused: string | undefined): Promise<void> {
+    if (this.#current && this.#current.problem !== null) throw endedFailure(this.#current.problem)
+    if (this.#current?.tokens.refresh === undefined) throw endedFailure('the access token was refused')
+    await this.#tryRenew(refused!.slice('Bearer '.length))
+  }
+
+  async #tryRenew(stale: string): Promise<void> {
+    if (this.#pause && performance.now() < this.#pause.until) throw this.#pause.failure
+    try {
+      await this.#renew(stale)
+    } catch (error) {
+      const failure = toFailure(error)
+      if (!(failure instanceof UpstreamFailure)) throw error
+      this.#pause = { until: performance.now() + PAUSE_MS, failure }
+      throw failure
+    }
+  }
+
   /** Replaces the tokens with the access token `stale`, or waits until another replica has replaced them. */
-  const renew = async (stale: string) => {
+  async #renew(stale: string): Promise<void> {
     const end = performance.now() + WAIT_MS
     while (performance.now() < end) {
-      const claim = await store.tryClaim(server.id)
+      const claim = await this.#options.store.tryClaim(this.#server.id)
       const isOurs = claim?.current.tokens.access === stale
-      if (claim) await (isOurs ? renewClaimed(claim) : claim.release())
-      const { tokens, problem } = await load()
+      if (claim) await (isOurs ? renewClaimed(claim, this.#options.http) : claim.release())
+      const { tokens, problem } = await this.#load()
       if (problem !== null) throw endedFailure(problem)
       if (isOurs || tokens.access !== stale) return
       await delay(POLL_MS)
     }
     throw new UpstreamFailure('timeout', 'no new access token in time')
   }
-  const tryRenew = async (stale: string) => {
-    if (pause && performance.now() < pause.until) throw pause.failure
-    try {
-      await renew(stale)
-    } catch (error) {
-      const failure = toFailure(error)
-      if (!(failure instanceof UpstreamFailure)) throw error
-      pause = { until: performance.now() + PAUSE_MS, failure }
-      throw failure
-    }
-  }
 
-  const read = async () => {
+  async #read(): Promise<void> {
     try {
-      await load()
+      await this.#load()
     } catch (error) {
       // the tokens in memory stay valid while the store is unreachable
-      if (error instanceof UpstreamFailure || !current || current.problem !== null) throw toFailure(error)
+      if (error instanceof UpstreamFailure || !this.#current || this.#current.problem !== null) throw toFailure(error)
     }
-  }
-  const ensure = async () => {
-    if (!current || isStale) await read()
-    const { tokens, problem } = current!
-    if (problem !== null) throw endedFailure(problem)
-    if (performance.now() < freshUntil) return
-    try {
-      await tryRenew(tokens.access)
-    } catch (error) {
-      if (performance.now() >= expiresAt || current!.problem !== null) throw error
-      log.warn({ err: error, server: server.name }, 'an access token could not be renewed yet')
-      freshUntil = Math.min(performance.now() + PAUSE_MS, expiresAt)
-    }
-  }
-  const replaceRefused = async (refused: string | undefined) => {
-    if (current && current.problem !== null) throw endedFailure(current.problem)
-    if (current?.tokens.refresh === undefined) throw endedFailure('the access token was refused')
-    await tryRenew(refused!.slice('Bearer '.length))
-  }
-  /** Runs one renewal at a time: concurrent callers share its promise. */
-  const runOnce = (work: () => Promise<void>): Promise<void> => {
-    inFlight ??= work().finally(() => (inFlight = null))
-    return inFlight
   }
 
-  const authorization: Authorization = {
-    get value() {
-      return value
-    },
-    get isFresh() {
-      return performance.now() < freshUntil
-    },
-    renew: () => runOnce(ensure),
-    async replace(refused) {
-      await inFlight?.catch(() => {})
-      if (value === refused) await runOnce(() => replaceRefused(refused))
-    },
-    markRejected() {
-      const failure = endedFailure('a new access token was refused')
-      pause = { until: performance.now() + PAUSE_MS, failure }
-      return failure
-    },
-    get secrets() {
-      return secrets
-    },
-    redact: (text) => redact(text)
+  async #load(): Promise<StoredTokens> {
+    const stored = await this.#options.store.read(this.#server.id)
+    if (!stored) throw endedFailure('there is no token')
+    this.#use(stored)
+    return stored
   }
-  const invalidate = () => {
-    isStale = true
-    freshUntil = 0
+
+  #use(stored: StoredTokens): void {
+    const { tokens, problem, leftMs, lifetimeMs } = stored
+    const { access, refresh, source } = tokens
+    const currentSecrets = [access, refresh ?? '', source.client.secret ?? '']
+    if (this.#current?.tokens.access !== access) this.#pause = null
+    this.secrets = [...currentSecrets, ...this.#previousSecrets]
+    this.#redact = createRedactor(this.secrets)
+    this.#previousSecrets = currentSecrets
+    this.#current = stored
+    this.#isStale = false
+    this.value = `Bearer ${access}`
+    this.#expiresAt = leftMs === null ? Infinity : performance.now() + leftMs
+    const early = Math.min(EARLY_MS, (lifetimeMs ?? 0) / 2)
+    this.#freshUntil = problem !== null ? 0 : refresh === undefined ? Infinity : this.#expiresAt - early
   }
-  return { authorization, invalidate }
+}
+
+/** Requests new tokens on the replica that holds the claim, and stores them. */
+async function renewClaimed(claim: TokenClaim, http: OAuthHttpFor): Promise<void> {
+  const { access, refresh = '', source } = claim.current.tokens
+  let granted: TokenGrantResult
+  try {
+    granted = await refreshGrant(http(source.resource), source, refresh)
+  } catch (error) {
+    if (isInvalidGrant(error)) return claim.recordProblem(error.error)
+    await claim.release()
+    throw redactFailure(error as UpstreamFailure, createRedactor([access, refresh, source.client.secret ?? '']))
+  }
+  await persist(claim, granted)
+}
+
+/** Retries, since the old refresh token may already be void: losing the new one would end the authorization. */
+async function persist(claim: TokenClaim, granted: TokenGrantResult): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await claim.storeRenewed(granted)
+      return
+    } catch (error) {
+      if (attempt === STORE_ATTEMPTS) throw error
+      await delay(attempt * STORE_PAUSE_MS)
+    }
+  }
 }
 
 export function createAuthorizations(options: AuthorizationsOptions): Authorizations {
-  const entries = new Map<string, ReturnType<typeof createAuthorization> & { revision: string }>()
+  const entries = new Map<string, { readonly authorization: ServerAuthorization; revision: string }>()
   return {
     of(server) {
       let entry = entries.get(server.id)
       if (!entry) {
-        entry = { ...createAuthorization(server, options), revision: server.revision }
+        entry = { authorization: new ServerAuthorization(server, options), revision: server.revision }
         entries.set(server.id, entry)
       }
       return entry.authorization
@@ -206,7 +222,7 @@ export function createAuthorizations(options: AuthorizationsOptions): Authorizat
         if (!stored || stored.issuer === null) entries.delete(id)
         else if (stored.revision !== entry.revision) {
           entry.revision = stored.revision
-          entry.invalidate()
+          entry.authorization.invalidate()
         }
       }
     }
