@@ -64,155 +64,183 @@ const MAX_SPREAD_MS = 5_000
 /** A read that another replica began slightly early counts as well. */
 const claimWindow = (ms: number) => ms * 0.9
 
-export function createRefresher(options: RefresherOptions): Refresher {
-  const { intervalMs, catalog, claim, read, store, onRead, log } = options
-  const requested = new Map<string, PendingRefresh>()
-  const running = new Set<string>()
-  /** Lifetimes in milliseconds that servers last declared for their lists, and the timers for their ends. */
-  const ttls = new Map<string, number>()
-  const expiryTimers = new Map<string, NodeJS.Timeout>()
-  /** Delays after a suggestion, for servers whose last suggested read found no difference. */
-  const suggestionDelays = new Map<string, number>()
-  /** Stdio servers whose lists are older than the start. */
-  const staleProcesses = new Set<string>()
-  let startedAt = 0
-  /** Delays of the last requests, and times at which the last reads ended. */
-  const requestDelays = new Map<string, number>()
-  const lastReadEnds = new Map<string, number>()
-  let timer: NodeJS.Timeout | null = null
-  let isClosed = false
+export const createRefresher = (options: RefresherOptions): Refresher => new ListRefresher(options)
 
-  const findEnabled = (id: string) =>
-    catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
-  /** Reads and stores a server's lists. Returns whether they differed; undefined if they were not read or stored. */
-  const refresh = async (stored: StoredServer, withinMs: number): Promise<boolean | undefined> => {
+class ListRefresher implements Refresher {
+  readonly #options: RefresherOptions
+  readonly #requested = new Map<string, PendingRefresh>()
+  readonly #running = new Set<string>()
+  /** Lifetimes in milliseconds that servers last declared for their lists, and the timers for their ends. */
+  readonly #ttls = new Map<string, number>()
+  readonly #expiryTimers = new Map<string, NodeJS.Timeout>()
+  /** Delays after a suggestion, for servers whose last suggested read found no difference. */
+  readonly #suggestionDelays = new Map<string, number>()
+  /** Stdio servers whose lists are older than the start. */
+  readonly #staleProcesses = new Set<string>()
+  #startedAt = 0
+  /** Delays of the last requests, and times at which the last reads ended. */
+  readonly #requestDelays = new Map<string, number>()
+  readonly #lastReadEnds = new Map<string, number>()
+  #timer: NodeJS.Timeout | null = null
+  #isClosed = false
+
+  constructor(options: RefresherOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    if (this.#options.intervalMs > 0) this.#scheduleFirstRound()
+    this.reviewServers()
+  }
+
+  refreshIfStale(id: string): void {
+    if (this.#staleProcesses.delete(id)) this.#schedulePending(id, true, DELAY_MS, this.#startedAt)
+  }
+
+  requestRefresh(id: string): void {
+    const last = this.#requestDelays.get(id) ?? 0
+    const lastReadEnd = this.#lastReadEnds.get(id) ?? -Infinity
+    const isRepeated = this.#running.has(id) || performance.now() - lastReadEnd < 2 * last
+    const delayMs = isRepeated ? Math.min(Math.max(2 * last, DELAY_MS), MAX_DELAY_MS) : DELAY_MS
+    if (!this.#requested.get(id)?.isRequest) this.#requestDelays.set(id, delayMs)
+    this.#schedulePending(id, true, delayMs)
+  }
+
+  suggestRefresh(id: string): void {
+    this.#schedulePending(id, false, this.#suggestionDelays.get(id) ?? DELAY_MS)
+  }
+
+  reviewServers(): void {
+    const known = new Map(this.#enabled().map((stored) => [stored.id, stored]))
+    for (const [id, pending] of this.#expiryTimers) {
+      if (known.has(id)) continue
+      clearTimeout(pending)
+      this.#expiryTimers.delete(id)
+    }
+    const states = [this.#ttls, this.#suggestionDelays, this.#staleProcesses, this.#requestDelays, this.#lastReadEnds]
+    for (const state of states) for (const id of state.keys()) if (!known.has(id)) state.delete(id)
+    for (const stored of known.values()) this.#scheduleExpiry(stored)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    if (this.#timer) clearTimeout(this.#timer)
+    for (const pending of this.#requested.values()) clearTimeout(pending.timer)
+    for (const pending of this.#expiryTimers.values()) clearTimeout(pending)
+    this.#requested.clear()
+    this.#expiryTimers.clear()
+  }
+
+  #enabled(): StoredServer[] {
+    return this.#options.catalog().servers.flatMap((server) => (server.enabled ? [server.stored] : []))
+  }
+
+  #current(id: string): StoredServer | undefined {
+    return this.#options.catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
+  }
+
+  /** Reads and stores a server's lists. Returns true if they differed; undefined if they were not read or stored. */
+  async #refresh(stored: StoredServer, withinMs: number): Promise<boolean | undefined> {
+    const { claim, read, store, log } = this.#options
     const { id, name } = stored
-    if (running.has(id)) return undefined
-    running.add(id)
-    staleProcesses.delete(id)
+    if (this.#running.has(id)) return undefined
+    this.#running.add(id)
+    this.#staleProcesses.delete(id)
     try {
-      if (!(await claim(stored, withinMs)) || isClosed) return undefined
+      if (!(await claim(stored, withinMs)) || this.#isClosed) return undefined
       const offer = await read(stored)
-      if (isClosed) return undefined
-      ttls.set(id, offer.verdict.listTtlMs ?? 0)
+      if (this.#isClosed) return undefined
+      this.#ttls.set(id, offer.verdict.listTtlMs ?? 0)
       return !(await store(stored, offer)).unchanged
     } catch (error) {
-      if (!isClosed) log.warn({ err: error, server: name }, 'the lists of a server could not be refreshed')
+      if (!this.#isClosed) log.warn({ err: error, server: name }, 'the lists of a server could not be refreshed')
       return undefined
     } finally {
-      running.delete(id)
-      lastReadEnds.set(id, performance.now())
-      scheduleExpiry(stored)
+      this.#running.delete(id)
+      this.#lastReadEnds.set(id, performance.now())
+      this.#scheduleExpiry(stored)
     }
   }
 
-  const enabledServers = () => catalog().servers.flatMap((server) => (server.enabled ? [server.stored] : []))
+  #scheduleFirstRound(): void {
+    this.#startedAt = performance.now()
+    const servers = this.#enabled()
+    for (const { id, transport } of servers) if (transport === 'stdio') this.#staleProcesses.add(id)
+    const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers.length)
+    const firstRound = () => void this.#firstRound().finally(() => this.#scheduleRound())
+    this.#timer = setTimeout(firstRound, START_DELAY_MS + spread).unref()
+  }
+
+  #scheduleRound(): void {
+    const round = () => void this.#round().finally(() => this.#scheduleRound())
+    this.#timer = setTimeout(round, this.#options.intervalMs).unref()
+    if (this.#isClosed) clearTimeout(this.#timer)
+  }
+
+  /** Skips servers that another replica has begun to read since this one started. */
+  #firstRound(): Promise<void> {
+    return this.#readAll(
+      this.#enabled().filter(({ transport }) => transport !== 'stdio'),
+      () => performance.now() - this.#startedAt
+    )
+  }
+
+  #round(): Promise<void> {
+    return this.#readAll(this.#enabled(), () => claimWindow(this.#options.intervalMs))
+  }
+
   /** Reads servers with a few workers, so that a slow upstream blocks only one of them. */
-  const readAll = async (servers: readonly StoredServer[], withinMs: () => number) => {
+  async #readAll(servers: readonly StoredServer[], withinMs: () => number): Promise<void> {
     const queue = servers.map(({ id }) => id)
     const work = async () => {
-      for (let id = queue.shift(); id !== undefined && !isClosed; id = queue.shift()) {
-        const stored = findEnabled(id)
-        if (stored) await refresh(stored, withinMs())
+      for (let id = queue.shift(); id !== undefined && !this.#isClosed; id = queue.shift()) {
+        const stored = this.#current(id)
+        if (stored) await this.#refresh(stored, withinMs())
       }
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, work))
   }
-  const round = () => readAll(enabledServers(), () => claimWindow(intervalMs))
-  const schedule = () => {
-    timer = setTimeout(() => void round().finally(schedule), intervalMs).unref()
-    if (isClosed) clearTimeout(timer)
-  }
-  /** Skips servers that another replica has begun to read since this one started. */
-  const firstRound = () =>
-    readAll(
-      enabledServers().filter(({ transport }) => transport !== 'stdio'),
-      () => performance.now() - startedAt
-    )
-  const scheduleFirstRound = () => {
-    startedAt = performance.now()
-    const servers = enabledServers()
-    for (const { id, transport } of servers) if (transport === 'stdio') staleProcesses.add(id)
-    const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers.length)
-    timer = setTimeout(() => void firstRound().finally(schedule), START_DELAY_MS + spread).unref()
-  }
 
-  const refreshExpired = (id: string, afterMs: number) => {
-    expiryTimers.delete(id)
-    const stored = findEnabled(id)
-    if (stored) void refresh(stored, claimWindow(afterMs))
-  }
   /** Schedules a re-read for the end of the lifetime that the server declared for its lists, if any. */
-  function scheduleExpiry({ id, verdict }: StoredServer): void {
-    const ttlMs = ttls.get(id) ?? verdict?.listTtlMs ?? 0
-    if (isClosed || ttlMs === 0 || expiryTimers.has(id)) return
+  #scheduleExpiry({ id, verdict }: StoredServer): void {
+    const ttlMs = this.#ttls.get(id) ?? verdict?.listTtlMs ?? 0
+    if (this.#isClosed || ttlMs === 0 || this.#expiryTimers.has(id)) return
     const afterMs = Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TIMER_MS)
-    expiryTimers.set(id, setTimeout(refreshExpired, afterMs, id, afterMs).unref())
-  }
-  const review = () => {
-    const known = new Map(catalog().servers.flatMap(({ enabled, stored }) => (enabled ? [[stored.id, stored]] : [])))
-    for (const [id, pending] of expiryTimers) {
-      if (known.has(id)) continue
-      clearTimeout(pending)
-      expiryTimers.delete(id)
-    }
-    for (const state of [ttls, suggestionDelays, staleProcesses, requestDelays, lastReadEnds]) {
-      for (const id of state.keys()) if (!known.has(id)) state.delete(id)
-    }
-    for (const stored of known.values()) scheduleExpiry(stored)
+    this.#expiryTimers.set(id, setTimeout(() => this.#refreshExpired(id, afterMs), afterMs).unref())
   }
 
-  const updateSuggestionDelay = (id: string, isDifferent: boolean | undefined) => {
-    if (isDifferent === undefined) return
-    const next = Math.min((suggestionDelays.get(id) ?? FIRST_SUGGESTION_DELAY_MS / 2) * 2, MAX_SUGGESTION_DELAY_MS)
-    if (isDifferent) suggestionDelays.delete(id)
-    else suggestionDelays.set(id, next)
+  #refreshExpired(id: string, afterMs: number): void {
+    this.#expiryTimers.delete(id)
+    const stored = this.#current(id)
+    if (stored) void this.#refresh(stored, claimWindow(afterMs))
   }
-  /** Performs a scheduled re-read. A read in progress may have missed the change, so the request waits for its end. */
-  const runPending = async (id: string) => {
-    const { isRequest, notifiedAt } = requested.get(id)!
-    requested.delete(id)
-    if (running.has(id)) return schedulePending(id, isRequest, DELAY_MS, notifiedAt)
-    const stored = findEnabled(id)
-    if (!stored) return
-    const isDifferent = await refresh(stored, performance.now() - notifiedAt)
-    if (!isRequest) updateSuggestionDelay(id, isDifferent)
-    else if (!isClosed) onRead?.(stored)
-  }
-  function schedulePending(id: string, isRequest: boolean, delayMs: number, notifiedAt = performance.now()): void {
-    const pending = requested.get(id)
-    if (isClosed) return
+
+  #schedulePending(id: string, isRequest: boolean, delayMs: number, notifiedAt = performance.now()): void {
+    const pending = this.#requested.get(id)
+    if (this.#isClosed) return
     if (pending && (pending.isRequest || !isRequest))
       return void (pending.notifiedAt = Math.max(pending.notifiedAt, notifiedAt))
     if (pending) clearTimeout(pending.timer)
-    const begin = setTimeout((due: string) => void runPending(due), delayMs, id).unref()
-    requested.set(id, { timer: begin, isRequest, notifiedAt })
+    const timer = setTimeout(() => void this.#runPending(id), delayMs).unref()
+    this.#requested.set(id, { timer, isRequest, notifiedAt })
   }
-  const requestRefresh = (id: string) => {
-    const last = requestDelays.get(id) ?? 0
-    const isRepeated = running.has(id) || performance.now() - (lastReadEnds.get(id) ?? -Infinity) < 2 * last
-    const delayMs = isRepeated ? Math.min(Math.max(2 * last, DELAY_MS), MAX_DELAY_MS) : DELAY_MS
-    if (!requested.get(id)?.isRequest) requestDelays.set(id, delayMs)
-    schedulePending(id, true, delayMs)
+
+  /** Performs a scheduled re-read. A read in progress may have missed the change, so the request waits for its end. */
+  async #runPending(id: string): Promise<void> {
+    const { isRequest, notifiedAt } = this.#requested.get(id)!
+    this.#requested.delete(id)
+    if (this.#running.has(id)) return this.#schedulePending(id, isRequest, DELAY_MS, notifiedAt)
+    const stored = this.#current(id)
+    if (!stored) return
+    const isDifferent = await this.#refresh(stored, performance.now() - notifiedAt)
+    if (!isRequest) this.#updateSuggestionDelay(id, isDifferent)
+    else if (!this.#isClosed) this.#options.onRead?.(stored)
   }
-  return {
-    start() {
-      if (intervalMs > 0) scheduleFirstRound()
-      review()
-    },
-    refreshIfStale(id) {
-      if (staleProcesses.delete(id)) schedulePending(id, true, DELAY_MS, startedAt)
-    },
-    requestRefresh,
-    suggestRefresh: (id) => schedulePending(id, false, suggestionDelays.get(id) ?? DELAY_MS),
-    reviewServers: review,
-    close() {
-      isClosed = true
-      if (timer) clearTimeout(timer)
-      for (const pending of requested.values()) clearTimeout(pending.timer)
-      for (const pending of expiryTimers.values()) clearTimeout(pending)
-      requested.clear()
-      expiryTimers.clear()
-    }
+
+  #updateSuggestionDelay(id: string, isDifferent: boolean | undefined): void {
+    if (isDifferent === undefined) return
+    const last = this.#suggestionDelays.get(id) ?? FIRST_SUGGESTION_DELAY_MS / 2
+    if (isDifferent) this.#suggestionDelays.delete(id)
+    else this.#suggestionDelays.set(id, Math.min(last * 2, MAX_SUGGESTION_DELAY_MS))
   }
 }
