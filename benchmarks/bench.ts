@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { until } from '../test/until.ts'
 import type { Order, Round } from './load.ts'
-import { start, type Started } from './processes.ts'
+import { start, type ManagedProcess } from './processes.ts'
 import { ask, type Headers } from './requests.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -18,13 +18,13 @@ const nodeArgs = process.env.BENCH_NODE_ARGS?.split(' ') ?? []
 const withCompiler = ['--import', import.meta.resolve('tsx')]
 
 /** A benchmarked process that serves HTTP. */
-export interface Serving {
+export interface ServerHandle {
   readonly pid: number
   readonly url: string
   stop(): Promise<void>
 }
 
-export interface Gateway extends Serving {
+export interface Gateway extends ServerHandle {
   readonly mcp: string
   /** Sends an administrative request that must succeed; `path` is relative to `/api/v0`. */
   admin(method: string, path: string, body?: unknown): Promise<Response>
@@ -32,7 +32,7 @@ export interface Gateway extends Serving {
 }
 
 /** Storage location of a gateway; undefined selects the embedded store. */
-export interface Place {
+export interface StoreLocation {
   readonly databaseUrl: string | undefined
   readonly dataDir: string
 }
@@ -40,7 +40,7 @@ export interface Place {
 export interface GatewayOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Default: an empty store, on PostgreSQL if available. */
-  readonly place?: Place
+  readonly place?: StoreLocation
   readonly adminHeaders?: Headers
   /** Folder of the built sources to start. Default: this checkout. */
   readonly checkout?: string
@@ -52,15 +52,15 @@ export interface Bench {
   /** False if this machine has no PostgreSQL; gateways then use the embedded store. */
   readonly hasPostgres: boolean
   /** Starts a file of `targets/` that reports its port. */
-  target(name: string, env?: NodeJS.ProcessEnv, isTested?: boolean): Promise<Serving>
+  target(name: string, env?: NodeJS.ProcessEnv, isTested?: boolean): Promise<ServerHandle>
   /** Starts a plain JavaScript file of `targets/` that listens on `PORT`. */
-  plain(name: string): Promise<Serving>
+  plain(name: string): Promise<ServerHandle>
   gateway(options?: GatewayOptions): Promise<Gateway>
-  place(engine?: 'postgres' | 'embedded'): Promise<Place>
+  place(engine?: 'postgres' | 'embedded'): Promise<StoreLocation>
   /** Starts a load generator, which runs one order at a time. */
   load(): Promise<(order: Order) => Promise<Round>>
   /** Runs `work` when the row ends. */
-  later(work: () => unknown): void
+  addCleanup(work: () => unknown): void
 }
 
 export async function freePort(): Promise<number> {
@@ -75,7 +75,7 @@ export async function freePort(): Promise<number> {
 /** Returns true if the URL answers 200. */
 export const isUp = async (url: string) => (await fetch(url)).ok
 
-async function served(process: Started, url: string, path: string): Promise<Serving> {
+async function served(process: ManagedProcess, url: string, path: string): Promise<ServerHandle> {
   const check = async () => process.child.exitCode !== null || (await isUp(url + path))
   await until(`${url}${path}`, check, 60_000)
   if (process.child.exitCode !== null) throw new Error(`a process has ended: ${process.errors()}`)
@@ -83,7 +83,7 @@ async function served(process: Started, url: string, path: string): Promise<Serv
 }
 
 /** Environment without any variable that could configure the gateway; checks and metrics are on, as in production. */
-const gatewayEnv = (port: number, { databaseUrl, dataDir }: Place): NodeJS.ProcessEnv => ({
+const gatewayEnv = (port: number, { databaseUrl, dataDir }: StoreLocation): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   HOME: dataDir,
   NODE_ENV: 'production',
@@ -96,7 +96,12 @@ const gatewayEnv = (port: number, { databaseUrl, dataDir }: Place): NodeJS.Proce
 })
 
 /** Starts the built gateway without waiting until it is ready. */
-export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv = {}, checkout = ownCheckout): Started {
+export function startGateway(
+  port: number,
+  place: StoreLocation,
+  env: NodeJS.ProcessEnv = {},
+  checkout = ownCheckout
+): ManagedProcess {
   return start([...nodeArgs, builtIn(checkout), 'start'], {
     isTested: true,
     env: { ...gatewayEnv(port, place), ...env },
@@ -105,7 +110,7 @@ export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv 
 }
 
 /** Starts a plain JavaScript file of `targets/` without waiting until it is ready. */
-export const startPlain = (name: string, port: number): Started =>
+export const startPlain = (name: string, port: number): ManagedProcess =>
   start([here(`targets/${name}`)], { isTested: true, env: { PATH: process.env.PATH, PORT: String(port) } })
 
 async function makeDatabase(adminUrl: string): Promise<string> {
@@ -129,16 +134,16 @@ export async function withBench<T>(
 ): Promise<T> {
   const cleanups: (() => unknown)[] = []
   let isOver = false
-  const later = (clean: () => unknown) => {
+  const addCleanup = (clean: () => unknown) => {
     if (!isOver) return void cleanups.push(clean)
     // the row was abandoned: processes that it still starts must end too
     void clean()
     throw new Error('the row is over')
   }
 
-  async function place(engine: 'postgres' | 'embedded' = 'postgres'): Promise<Place> {
+  async function place(engine: 'postgres' | 'embedded' = 'postgres'): Promise<StoreLocation> {
     const dataDir = await mkdtemp(join(tmpdir(), 'towpath-bench-'))
-    later(() => rm(dataDir, { recursive: true, force: true }))
+    addCleanup(() => rm(dataDir, { recursive: true, force: true }))
     const databaseUrl = engine === 'postgres' && postgresUrl ? await makeDatabase(postgresUrl) : undefined
     return { databaseUrl, dataDir }
   }
@@ -147,24 +152,24 @@ export async function withBench<T>(
     isQuick,
     hasPostgres: postgresUrl !== undefined,
     place,
-    later,
+    addCleanup,
     async target(name, env = {}, isTested = false) {
       const options = { env: { ...process.env, ...env }, isTested, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] as never }
       const process_ = start([...withCompiler, here(`targets/${name}`)], options)
-      later(process_.stop)
+      addCleanup(process_.stop)
       const [{ port }] = (await once(process_.child, 'message')) as [{ port: number }]
       return { pid: process_.pid, url: `http://127.0.0.1:${port}`, stop: process_.stop }
     },
     async plain(name) {
       const port = await freePort()
       const running = startPlain(name, port)
-      later(running.stop)
+      addCleanup(running.stop)
       return served(running, `http://127.0.0.1:${port}`, '/health')
     },
     async gateway({ env, place: given, adminHeaders = {}, checkout } = {}) {
       const port = await freePort()
       const running = startGateway(port, given ?? (await place()), env, checkout)
-      later(running.stop)
+      addCleanup(running.stop)
       const serving = await served(running, `http://127.0.0.1:${port}`, '/ready')
       const admin: Gateway['admin'] = (method, path, body) =>
         ask(`${serving.url}/api/v0${path}`, method, adminHeaders, body)
@@ -176,7 +181,7 @@ export async function withBench<T>(
     async load() {
       const stdio = ['ignore', 'inherit', 'pipe', 'ipc'] as never
       const { child, stop, errors } = start([...withCompiler, here('load.ts')], { stdio })
-      later(stop)
+      addCleanup(stop)
       const ended = once(child, 'exit').then(() => Promise.reject(new Error(`the load generator ended: ${errors()}`)))
       ended.catch(() => {})
       return async (order) => {

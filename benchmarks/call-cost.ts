@@ -7,9 +7,9 @@ import { parseArgs } from 'node:util'
 import { startPostgres } from '../test/postgres.ts'
 import { type Bench, type Gateway, withBench } from './bench.ts'
 import { oldReader, readingCosts } from './reading-cost.ts'
-import { compare, type Candidate, type CompareOptions, errorsOf, type Measured } from './compare.ts'
+import { compare, type Candidate, type CompareOptions, errorsOf, type Measurement } from './compare.ts'
 import { load, machine } from './machine.ts'
-import { beside, pinSelf } from './processes.ts'
+import { onSharedCore, pinSelf } from './processes.ts'
 import { calls, legacyRequest, modernRequest, openSessions, times } from './requests.ts'
 import { median, percentile } from './statistics.ts'
 import { markdown } from './table.ts'
@@ -64,7 +64,7 @@ async function startUpstreams(bench: Bench): Promise<Upstreams> {
   for (const { size } of sizes) {
     for (const text of texts) await writeFile(join(folder, `${text}-${size}`), echoResult(size, text))
   }
-  const [command, ...args] = beside([process.execPath, here('targets/stdio-server.mjs'), folder])
+  const [command, ...args] = onSharedCore([process.execPath, here('targets/stdio-server.mjs'), folder])
   return { http: url, command, args }
 }
 
@@ -98,9 +98,9 @@ async function candidate(
 }
 
 const us = (value: number) => (value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0))
-const cost = ({ cpuUs }: Measured) => `${us(median(cpuUs))} µs`
+const cost = ({ cpuUs }: Measurement) => `${us(median(cpuUs))} µs`
 /** Formats the median ratio over the rounds, with the range that holds four fifths of them. */
-function ratio(one: Measured, other: Measured): string {
+function ratio(one: Measurement, other: Measurement): string {
   const all = one.cpuUs.map((value, round) => value / other.cpuUs[round]!)
   const at = (percent: number) => percentile(all, percent).toFixed(2)
   return `${at(50)}× (${at(10)} to ${at(90)})`
@@ -128,7 +128,7 @@ async function againstOther(bench: Bench, other: Gateway, own: Gateway, server: 
           await candidate('own', own, `${server}0`, text, size)
         ],
         timing(requests)
-      )) as [Measured, Measured]
+      )) as [Measurement, Measurement]
       const errors = errorsOf(before, after)
       lines.push([server, label, text, cost(before), cost(after), ratio(after, before), String(errors)])
       console.error(lines.at(-1)!.join(' | '))
@@ -148,8 +148,8 @@ async function secrets(bench: Bench, off: Gateway, redact: Gateway): Promise<str
         candidates.push(await candidate(`${count}`, redact, `modern${count}`, text, size))
       }
       const [unsearched, ...searched] = (await compare(bench, candidates, timing(requests))) as [
-        Measured,
-        ...Measured[]
+        Measurement,
+        ...Measurement[]
       ]
       lines.push([
         label,

@@ -20,7 +20,7 @@ export interface CompareOptions {
 }
 
 /** Results of a candidate's rounds, in order. */
-export interface Measured {
+export interface Measurement {
   readonly name: string
   readonly cpuUs: readonly number[]
   readonly perSecond: readonly number[]
@@ -39,12 +39,12 @@ const QUICK_ROUNDS = 2
 /** Warm-up, in rounds, before the first measured one: hot code is compiled by then. */
 const WARM_UP = 2
 
-interface Kept extends Round {
+interface MeasuredRound extends Round {
   readonly cpuUs: number
 }
 
-function summary(name: string, rounds: readonly Kept[]): Measured {
-  const of = (pick: (round: Kept) => number) => rounds.map(pick)
+function summary(name: string, rounds: readonly MeasuredRound[]): Measurement {
+  const of = (pick: (round: MeasuredRound) => number) => rounds.map(pick)
   return {
     name,
     cpuUs: of(({ cpuUs }) => cpuUs),
@@ -65,11 +65,11 @@ export async function compare(
   bench: Bench,
   candidates: readonly Candidate[],
   options: CompareOptions = {}
-): Promise<Measured[]> {
+): Promise<Measurement[]> {
   const { rounds = ROUNDS, ms = ROUND_MS, perSecond, requests } = options
   const load = await bench.load()
-  const results = new Map<string, Kept[]>(candidates.map(({ name }) => [name, []]))
-  const measure = async ({ name, pid, target }: Candidate, times = 1): Promise<Kept> => {
+  const results = new Map<string, MeasuredRound[]>(candidates.map(({ name }) => [name, []]))
+  const measure = async ({ name, pid, target }: Candidate, times = 1): Promise<MeasuredRound> => {
     const before = cpuMs(pid)
     const roundMs = times * (bench.isQuick ? Math.min(ms, perSecond ? 2_000 : QUICK_MS) : ms)
     const most = requests && times * requests
@@ -90,11 +90,11 @@ export async function compare(
   })
 }
 
-export const cpuRatio = (one: Measured, reference: Measured) => medianRatio(one.cpuUs, reference.cpuUs)
-export const speedRatio = (one: Measured, reference: Measured) => medianRatio(one.perSecond, reference.perSecond)
+export const cpuRatio = (one: Measurement, reference: Measurement) => medianRatio(one.cpuUs, reference.cpuUs)
+export const speedRatio = (one: Measurement, reference: Measurement) => medianRatio(one.perSecond, reference.perSecond)
 
 /** Formats `name 45 µs, 20,000/s, p50 0.5 ms` for each candidate, and the first error. */
-export const figures = (...all: readonly Measured[]): string =>
+export const figures = (...all: readonly Measurement[]): string =>
   all
     .map(({ name, cpuUs, perSecond, p50, sample }) => {
       const rate = Math.round(median(perSecond)).toLocaleString('en')
@@ -103,4 +103,4 @@ export const figures = (...all: readonly Measured[]): string =>
     })
     .join('; ')
 
-export const errorsOf = (...all: readonly Measured[]) => all.reduce((sum, { errors }) => sum + errors, 0)
+export const errorsOf = (...all: readonly Measurement[]) => all.reduce((sum, { errors }) => sum + errors, 0)

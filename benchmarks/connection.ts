@@ -16,7 +16,7 @@ const ID_TEXT = `"id":${FIRST_ID}`
 const LOST_MS = 30_000
 
 /** Opens a keep-alive connection on a raw socket, so that client overhead does not hide the server's cost. */
-export function connectionTo({ host, port, marker, minBytes }: Target, request: string): Connection {
+export function openConnection({ host, port, marker, minBytes }: Target, request: string): Connection {
   const bytes = Buffer.from(request)
   const idAt = bytes.indexOf(ID_TEXT)
   let id = FIRST_ID

@@ -1,4 +1,4 @@
-import { connectionTo, type Connection } from './connection.ts'
+import { openConnection, type Connection } from './connection.ts'
 import { percentile } from './statistics.ts'
 
 /** The request to repeat. `requests` has one entry per connection, so that each may have its own session. */
@@ -42,7 +42,7 @@ const connections = new Map<string, Connection[]>()
 function connectionsOf({ key, target }: Order): Connection[] {
   const known = connections.get(key)
   if (known) return known
-  const made = target.requests.map((request) => connectionTo(target, request))
+  const made = target.requests.map((request) => openConnection(target, request))
   connections.set(key, made)
   return made
 }

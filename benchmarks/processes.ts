@@ -20,7 +20,7 @@ const hasTaskset = (() => {
 })()
 
 /** Returns the command with a prefix that moves an upstream off the tested core; children inherit it by default. */
-export const beside = (command: readonly [string, ...string[]]): readonly [string, ...string[]] =>
+export const onSharedCore = (command: readonly [string, ...string[]]): readonly [string, ...string[]] =>
   hasTaskset ? ['taskset', '-c', OTHERS, ...command] : command
 
 /** Moves this process and its future children to the shared core. False: not available here. */
@@ -32,7 +32,7 @@ export function pinSelf(): boolean {
 // each running child process adds an exit listener
 process.setMaxListeners(0)
 
-export interface Started {
+export interface ManagedProcess {
   readonly pid: number
   readonly child: ChildProcess
   /** The end of its stderr output. */
@@ -46,7 +46,7 @@ export interface StartOptions extends SpawnOptions {
 }
 
 /** Starts a Node.js process of the run; `stop` ends it by its pid. */
-export function start(args: readonly string[], { isTested = false, ...options }: StartOptions = {}): Started {
+export function start(args: readonly string[], { isTested = false, ...options }: StartOptions = {}): ManagedProcess {
   const [command = '', ...rest] = [
     ...(isTested && hasTaskset ? ['taskset', '-c', TESTED] : []),
     process.execPath,

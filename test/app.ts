@@ -5,7 +5,7 @@ import { buildApp, type BuildOptions } from '../src/app.ts'
 import type { Observer } from '../src/gateway/observation.ts'
 import { readConfig, type Config, type Environment } from '../src/config.ts'
 import { checkDocumented } from './documented.ts'
-import { anyEngine, freshPlace, later, type Engine } from './store.ts'
+import { anyEngine, freshPlace, addCleanup, type Engine } from './store.ts'
 import { until } from './until.ts'
 
 export interface AppOptions {
@@ -57,7 +57,7 @@ export async function openApp(config: Config, options: BuildOptions = {}): Promi
 export async function startApp(t: TestContext, options: AppOptions = {}): Promise<FastifyInstance> {
   const { engine, env, ...build } = options
   const app = await openApp(await freshConfig(t, env, engine), build)
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   return app
 }
 

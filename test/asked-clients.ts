@@ -9,22 +9,22 @@ import {
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema
 } from '@modelcontextprotocol/sdk/types.js'
-import { later } from './store.ts'
+import { addCleanup } from './store.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
 type Params = any
 
-type Answering = (params: Params) => object | Promise<object>
+type RequestHandler = (params: Params) => object | Promise<object>
 
 /** Capabilities of a client and its answers to server requests. An absent member is not declared. */
 export interface Answers {
-  readonly sampling?: Answering
-  readonly form?: Answering
-  readonly url?: Answering
-  readonly roots?: Answering
+  readonly sampling?: RequestHandler
+  readonly form?: RequestHandler
+  readonly url?: RequestHandler
+  readonly roots?: RequestHandler
 }
 
-export interface Question {
+export interface ServerRequest {
   readonly method: string
   readonly params: Params
 }
@@ -35,8 +35,8 @@ export interface CallOptions {
 }
 
 /** An SDK client that records the server requests it receives. */
-export interface AskedClient {
-  readonly asked: readonly Question[]
+export interface RecordingClient {
+  readonly serverRequests: readonly ServerRequest[]
   /** The SDK's client, for methods that both SDKs share. */
   readonly client: Client1 | Client2
   call(name: string, args?: object, options?: CallOptions): Promise<{ content: { text: string }[]; isError?: boolean }>
@@ -51,9 +51,9 @@ const capabilitiesOf = ({ sampling, form, url, roots }: Answers) => ({
 })
 
 /** Returns handlers by method and mode that record each server request before they answer it. */
-function answering(answers: Answers, asked: Question[]) {
+function createHandlers(answers: Answers, serverRequests: ServerRequest[]) {
   return async ({ method, params }: { method: string; params?: Params }): Promise<Params> => {
-    asked.push({ method, params })
+    serverRequests.push({ method, params })
     const elicit = params?.mode === 'url' ? answers.url : answers.form
     const answer = { 'sampling/createMessage': answers.sampling, 'roots/list': answers.roots }[method] ?? elicit
     return answer!(params)
@@ -61,9 +61,13 @@ function answering(answers: Answers, asked: Question[]) {
 }
 
 /** Connects a client for revisions up to 2025-11-25, over the given transport or over HTTP. */
-export async function connectLegacy(t: TestContext, to: string | Transport, answers: Answers): Promise<AskedClient> {
-  const asked: Question[] = []
-  const answer = answering(answers, asked)
+export async function connectLegacy(
+  t: TestContext,
+  to: string | Transport,
+  answers: Answers
+): Promise<RecordingClient> {
+  const serverRequests: ServerRequest[] = []
+  const answer = createHandlers(answers, serverRequests)
   const client = new Client1(identity, { capabilities: capabilitiesOf(answers) })
   if (answers.sampling) client.setRequestHandler(CreateMessageRequestSchema, answer)
   if (answers.form ?? answers.url) client.setRequestHandler(ElicitRequestSchema, answer)
@@ -71,10 +75,10 @@ export async function connectLegacy(t: TestContext, to: string | Transport, answ
   client.setNotificationHandler(LoggingMessageNotificationSchema, () => {})
   // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await client.connect(typeof to === 'string' ? (new HttpTransport1(new URL(to)) as Transport) : to)
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   const call = (name: string, args: object = {}, options: CallOptions = {}) =>
     client.callTool({ name, arguments: { ...args } }, undefined, options) as Promise<Params>
-  return { asked, client, call }
+  return { serverRequests, client, call }
 }
 
 /** Connects a client for 2026-07-28, or for the revision that it negotiates with the server. */
@@ -83,9 +87,9 @@ export async function connectModern(
   url: string,
   answers: Answers,
   mode: 'auto' | { pin: string } = { pin: '2026-07-28' }
-): Promise<AskedClient> {
-  const asked: Question[] = []
-  const answer = answering(answers, asked)
+): Promise<RecordingClient> {
+  const serverRequests: ServerRequest[] = []
+  const answer = createHandlers(answers, serverRequests)
   const client = new Client2(identity, {
     capabilities: capabilitiesOf(answers),
     versionNegotiation: { mode }
@@ -94,10 +98,10 @@ export async function connectModern(
   if (answers.form ?? answers.url) client.setRequestHandler('elicitation/create', answer)
   if (answers.roots) client.setRequestHandler('roots/list', answer)
   await client.connect(new HttpTransport2(new URL(url)))
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   const call = (name: string, args: object = {}, options: CallOptions = {}) =>
     client.callTool({ name, arguments: { ...args } }, options) as Promise<Params>
-  return { asked, client, call }
+  return { serverRequests, client, call }
 }
 
 /** Returns answers that contain the client's name, so that a mix-up is detected. */

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { descendants } from './e2e/process-tree.ts'
 import { startOwnCluster, type OwnCluster } from './postgres.ts'
-import { later } from './store.ts'
+import { addCleanup } from './store.ts'
 
 /** A PostgreSQL server that only this test uses. */
 export interface OwnPostgres extends OwnCluster {
@@ -18,7 +18,7 @@ export async function startOwnPostgres(t: TestContext): Promise<OwnPostgres> {
   const thaw = () => {
     for (const pid of frozen.splice(0)) process.kill(pid, 'SIGCONT')
   }
-  later(t, async () => {
+  addCleanup(t, async () => {
     thaw()
     await cluster.stop()
   })

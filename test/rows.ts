@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /** Rows of `blackbox.tsv` that cannot have a test yet, with the reason. */
-export const waiting: Readonly<Record<string, string>> = {}
+export const rowsWithoutTest: Readonly<Record<string, string>> = {}
 
 /**
  * Returns the ids of the promises about security and reliability, each an example of a property (CONTRIBUTING,

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 
 /** Lets a program use the test helpers, whose clean-up then runs when `work` ends or fails. */
-export async function standalone<T>(work: (t: TestContext) => Promise<T>): Promise<T> {
+export async function runStandalone<T>(work: (t: TestContext) => Promise<T>): Promise<T> {
   const cleanups: (() => unknown)[] = []
   const context = { after: (clean: () => unknown) => void cleanups.push(clean) }
   try {

@@ -19,7 +19,7 @@ export const anyEngine: Engine = adminUrl ? 'postgres' : 'pglite'
 if (!adminUrl) console.error('*** TEST_DATABASE_URL is not set: no storage test runs on PostgreSQL ***')
 
 /** Storage location of a registry: the two settings that differ between the engines. */
-export interface Place {
+export interface StoreLocation {
   readonly databaseUrl?: string
   readonly dataDir: string
 }
@@ -27,7 +27,7 @@ export interface Place {
 const stacks = new WeakMap<TestContext, (() => unknown)[]>()
 
 /** Runs clean-up work after the test, in reverse order; `t.after` itself runs in the order of the calls. */
-export function later(t: TestContext, clean: () => unknown): void {
+export function addCleanup(t: TestContext, clean: () => unknown): void {
   const stack = stacks.get(t) ?? []
   if (!stacks.has(t)) {
     stacks.set(t, stack)
@@ -41,7 +41,7 @@ export function later(t: TestContext, clean: () => unknown): void {
 /** Creates an empty folder that is removed after the test. */
 export async function tempDir(t: TestContext, below = tmpdir()): Promise<string> {
   const folder = await mkdtemp(join(below, 'towpath-test-'))
-  later(t, () => rm(folder, { recursive: true, force: true }))
+  addCleanup(t, () => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -65,12 +65,12 @@ export const emptyDatabase = (t: TestContext): Promise<string> => createDatabase
 async function createDatabase(t: TestContext, how: string): Promise<string> {
   const name = newName('test')
   await administer(adminUrl!, `create database ${name} ${how}`)
-  later(t, () => administer(adminUrl!, `drop database ${name} with (force)`))
+  addCleanup(t, () => administer(adminUrl!, `drop database ${name} with (force)`))
   return urlOf(adminUrl!, name)
 }
 
 /** Returns a fresh store of either engine. */
-export async function freshPlace(t: TestContext, engine: Engine): Promise<Place> {
+export async function freshPlace(t: TestContext, engine: Engine): Promise<StoreLocation> {
   if (engine === 'pglite') return { dataDir: await freshDataDir(t) }
   return { databaseUrl: await freshDatabase(t), dataDir: await tempDir(t) }
 }
@@ -78,11 +78,11 @@ export async function freshPlace(t: TestContext, engine: Engine): Promise<Place>
 /** Opens a registry that is closed after the test. */
 export async function startRegistry(
   t: TestContext,
-  place: Place,
+  place: StoreLocation,
   options: Partial<RegistryOptions> = {}
 ): Promise<Registry> {
   const registry = await openRegistry({ ...limits, ...place, mode: 'development', ...quiet, ...options })
-  later(t, () => registry.close())
+  addCleanup(t, () => registry.close())
   return registry
 }
 

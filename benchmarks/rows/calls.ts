@@ -1,5 +1,5 @@
-import type { Bench, Gateway, Serving } from '../bench.ts'
-import { compare, errorsOf, figures, speedRatio, type Candidate, type Measured } from '../compare.ts'
+import type { Bench, Gateway, ServerHandle } from '../bench.ts'
+import { compare, errorsOf, figures, speedRatio, type Candidate, type Measurement } from '../compare.ts'
 import type { Outcome } from '../outcome.ts'
 import { calls, legacyRequest, modernRequest, openSessions, times } from '../requests.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
@@ -9,7 +9,7 @@ const reference = 'raw byte proxy'
 
 interface Both {
   readonly gateway: Gateway
-  readonly raw: Serving
+  readonly raw: ServerHandle
 }
 
 async function startBoth(bench: Bench): Promise<Both> {
@@ -22,7 +22,7 @@ async function startBoth(bench: Bench): Promise<Both> {
 
 const params = (name: string, size: number) => ({ name, arguments: { message: 'hello', size } })
 
-function modern(name: string, { pid, url }: Serving, tool: string, size: number): Candidate {
+function modern(name: string, { pid, url }: ServerHandle, tool: string, size: number): Candidate {
   const request = modernRequest(`${url}/mcp`, 'tools/call', params(tool, size))
   return {
     name,
@@ -41,7 +41,7 @@ async function legacy(name: string, { pid, url, mcp }: Gateway, size: number): P
   return { name, pid, target: calls(url, requests, size) }
 }
 
-function smallOutcomes(era: string, one: Measured, raw: Measured): Outcome[] {
+function smallOutcomes(era: string, one: Measurement, raw: Measurement): Outcome[] {
   const work = `\`tools/call\` 200 B, 16 connections, ${era} client`
   return [
     cpuOutcome({ row: 1, work, reference, atMost: 1.35 }, one, raw),
@@ -70,7 +70,7 @@ export const smallCalls: Row = {
       await legacy('legacy', gateway, 200),
       modern('raw', raw, 'echo', 200)
     ]
-    const [ofModern, ofLegacy, ofRaw] = (await compare(bench, candidates)) as [Measured, Measured, Measured]
+    const [ofModern, ofLegacy, ofRaw] = (await compare(bench, candidates)) as [Measurement, Measurement, Measurement]
     return [...smallOutcomes('modern', ofModern, ofRaw), ...smallOutcomes('legacy', ofLegacy, ofRaw)]
   }
 }
@@ -89,7 +89,7 @@ export const largeCalls: Row = {
     const outcomes: Outcome[] = []
     for (const { size, label, atMost } of sizes) {
       const candidates = [modern('gateway', gateway, TOOL, size), modern('raw', raw, 'echo', size)]
-      const [one, other] = (await compare(bench, candidates)) as [Measured, Measured]
+      const [one, other] = (await compare(bench, candidates)) as [Measurement, Measurement]
       outcomes.push(cpuOutcome({ row: 2, work: `\`tools/call\` ${label}`, reference, atMost }, one, other))
     }
     return outcomes

@@ -1,5 +1,5 @@
 import type { Gateway } from '../bench.ts'
-import { compare, type Candidate, type Measured } from '../compare.ts'
+import { compare, type Candidate, type Measurement } from '../compare.ts'
 import { calls, modernRequest, times, type Headers } from '../requests.ts'
 import { client, enterpriseGateway, server } from './enterprise-gateway.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
@@ -29,7 +29,7 @@ export const enterpriseCalls: Row = {
       candidate('with call log', await enterpriseGateway(bench, url, { TOWPATH_CALL_LOG: 'on' }), client),
       candidate('development', development, {})
     ]
-    const [plain, logged, open] = (await compare(bench, candidates)) as [Measured, Measured, Measured]
+    const [plain, logged, open] = (await compare(bench, candidates)) as [Measurement, Measurement, Measurement]
     const reference = 'itself in development mode'
     const work = '`tools/call` 200 B, enterprise mode, token and allow list'
     return [

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort, isUp, startPlain, type Bench } from '../bench.ts'
-import { compare, errorsOf, type Measured } from '../compare.ts'
+import { compare, errorsOf, type Measurement } from '../compare.ts'
 import type { Outcome } from '../outcome.ts'
 import { rssKib, start } from '../processes.ts'
 import { calls, modernRequest, times } from '../requests.ts'
@@ -22,15 +22,15 @@ const SETTLE_MS = 2_000
 const options = { perSecond: 250, rounds: 4, ms: 4_000 }
 const client = ['--import', import.meta.resolve('tsx'), fileURLToPath(new URL('../stream-client.ts', import.meta.url))]
 
-interface Held {
+interface OpenStreams {
   closed(): number
   stop(): Promise<void>
 }
 
-async function hold(bench: Bench, url: string, count: number, hasSessions: boolean): Promise<Held> {
+async function hold(bench: Bench, url: string, count: number, hasSessions: boolean): Promise<OpenStreams> {
   const env = { ...process.env, URL: url, COUNT: String(count), ...(hasSessions && { SESSIONS: '1' }) }
   const { child, stop, errors } = start(client, { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] as never })
-  bench.later(stop)
+  bench.addCleanup(stop)
   let closed = 0
   child.on('message', (message: object) => {
     if ('closed' in message) closed++
@@ -55,7 +55,7 @@ async function memory(bench: Bench, pid: number, url: string, count: number, has
 async function bareMemory(bench: Bench, count: number): Promise<number> {
   const port = await freePort()
   const { pid, stop } = startPlain('stream-holder.mjs', port)
-  bench.later(stop)
+  bench.addCleanup(stop)
   const url = `http://127.0.0.1:${port}/`
   await until('the bare server', () => isUp(`${url}health`))
   return (await memory(bench, pid, url, count, false)).each
@@ -79,9 +79,9 @@ export const idleStreams: Row = {
         times(4, () => request)
       )
     }
-    const [before] = (await compare(bench, [candidate], options)) as [Measured]
+    const [before] = (await compare(bench, [candidate], options)) as [Measurement]
     const { held, each } = await memory(bench, pid, mcp, count, true)
-    const [after] = (await compare(bench, [candidate], options)) as [Measured]
+    const [after] = (await compare(bench, [candidate], options)) as [Measurement]
     const bare = await bareMemory(bench, count)
     const shared = {
       row: 10,

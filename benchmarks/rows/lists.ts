@@ -1,5 +1,5 @@
 import type { Bench, Gateway } from '../bench.ts'
-import { compare, type Measured } from '../compare.ts'
+import { compare, type Measurement } from '../compare.ts'
 import type { Outcome } from '../outcome.ts'
 import { ask, modernRequest, target, times, type Params } from '../requests.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
@@ -50,7 +50,7 @@ async function listOutcome(bench: Bench, count: number): Promise<Outcome> {
     { name: 'gateway', pid, target: to(url, mcp) },
     { name: 'ready bytes', pid: ready.pid, target: to(ready.url, ready.url) }
   ]
-  const [one, other] = (await compare(bench, candidates)) as [Measured, Measured]
+  const [one, other] = (await compare(bench, candidates)) as [Measurement, Measurement]
   const paged = asked.length > 1 ? `, ${asked.length} pages` : ''
   const work = `\`tools/list\` with ${count.toLocaleString('en')} tools${paged}`
   return cpuOutcome({ row: 8, work, reference: 'ready bytes', atMost: 1.15 }, one, other)

@@ -1,4 +1,4 @@
-import { freePort, isUp, startGateway, type Bench, type Gateway, type Place } from '../bench.ts'
+import { freePort, isUp, startGateway, type Bench, type Gateway, type StoreLocation } from '../bench.ts'
 import type { Round } from '../load.ts'
 import type { Outcome } from '../outcome.ts'
 import { calls, modernRequest, times } from '../requests.ts'
@@ -53,13 +53,13 @@ async function write({ admin }: Gateway, count: number): Promise<number[]> {
   return took
 }
 
-interface Swapped {
+interface SwapTimes {
   readonly took: readonly number[]
   readonly during: Round
   readonly before: Round
 }
 
-async function swaps(bench: Bench, gateway: Gateway): Promise<Swapped> {
+async function swaps(bench: Bench, gateway: Gateway): Promise<SwapTimes> {
   const request = modernRequest(
     gateway.mcp,
     'tools/call',
@@ -78,7 +78,7 @@ async function swaps(bench: Bench, gateway: Gateway): Promise<Swapped> {
   return { before, during, took }
 }
 
-async function startMs(place: Place): Promise<number> {
+async function startMs(place: StoreLocation): Promise<number> {
   const port = await freePort()
   const begun = performance.now()
   const process = startGateway(port, place, enterpriseOptions().env)
@@ -90,7 +90,7 @@ async function startMs(place: Place): Promise<number> {
   }
 }
 
-async function starts(bench: Bench, filled: Place): Promise<{ loaded: number; empty: number }> {
+async function starts(bench: Bench, filled: StoreLocation): Promise<{ loaded: number; empty: number }> {
   const emptyPlace = await bench.place()
   await startMs(emptyPlace)
   const loaded: number[] = []

@@ -1,4 +1,4 @@
-import { compare, type Measured } from '../compare.ts'
+import { compare, type Measurement } from '../compare.ts'
 import { calls, modernRequest, restRequest, times } from '../requests.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
 
@@ -32,7 +32,7 @@ export const restCalls: Row = {
         )
       }
     ]
-    const [one, other] = (await compare(bench, candidates)) as [Measured, Measured]
+    const [one, other] = (await compare(bench, candidates)) as [Measurement, Measurement]
     return [
       cpuOutcome({ row: 4, work: 'REST `tools/invoke` 200 B', reference: '`tools/call`', atMost: 1.1 }, one, other)
     ]

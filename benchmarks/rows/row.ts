@@ -1,5 +1,5 @@
 import type { Bench } from '../bench.ts'
-import { cpuRatio, errorsOf, figures, type Measured } from '../compare.ts'
+import { cpuRatio, errorsOf, figures, type Measurement } from '../compare.ts'
 import type { Outcome } from '../outcome.ts'
 
 /** A row of the table, or several rows that share their set-up. */
@@ -22,7 +22,11 @@ interface CpuOutcome {
 }
 
 /** Returns an outcome that compares the CPU per request of two candidates. */
-export const cpuOutcome = ({ row, work, reference, atMost }: CpuOutcome, one: Measured, other: Measured): Outcome => ({
+export const cpuOutcome = (
+  { row, work, reference, atMost }: CpuOutcome,
+  one: Measurement,
+  other: Measurement
+): Outcome => ({
   row,
   work,
   reference,

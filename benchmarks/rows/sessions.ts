@@ -1,4 +1,4 @@
-import { compare, errorsOf, figures, type Measured } from '../compare.ts'
+import { compare, errorsOf, figures, type Measurement } from '../compare.ts'
 import { calls, legacyRequest, openSessions } from '../requests.ts'
 import { medianRatio } from '../statistics.ts'
 import type { Row } from './row.ts'
@@ -25,7 +25,7 @@ export const sessionCalls: Row = {
       candidates.push({ name, pid, target: calls(url, requests) })
     }
     const options = { perSecond: PER_SECOND, rounds: 3, ms: 5_000 }
-    const [stateless, stateful] = (await compare(bench, candidates, options)) as [Measured, Measured]
+    const [stateless, stateful] = (await compare(bench, candidates, options)) as [Measurement, Measurement]
     return [
       {
         row: 5,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort, isUp, startGateway, startPlain, type Bench, type Place } from '../bench.ts'
+import { freePort, isUp, startGateway, startPlain, type Bench, type StoreLocation } from '../bench.ts'
 import type { Outcome } from '../outcome.ts'
-import { rssKib, type Started } from '../processes.ts'
+import { rssKib, type ManagedProcess } from '../processes.ts'
 import { interleaved, median, medianRatio } from '../statistics.ts'
 import type { Row } from './row.ts'
 
@@ -14,13 +14,13 @@ const POLL_MS = 2
 
 interface Subject {
   readonly name: 'bare' | 'PostgreSQL' | 'embedded'
-  start(port: number): Started
+  start(port: number): ManagedProcess
   readonly ms: number[]
   readonly rssMib: number[]
 }
 
 /** Returns the milliseconds from the start of the process to its first 200 response. */
-async function timed(process: Started, url: string): Promise<number> {
+async function timed(process: ManagedProcess, url: string): Promise<number> {
   const begun = performance.now()
   const isOver = async () => process.child.exitCode !== null || (await isUp(url).catch(() => false))
   while (!(await isOver())) await delay(POLL_MS)
@@ -41,7 +41,7 @@ async function measure({ start, ms, rssMib }: Subject, idleMs: number): Promise<
 }
 
 const subject = (name: Subject['name'], start: Subject['start']): Subject => ({ name, start, ms: [], rssMib: [] })
-const onPlace = (name: Subject['name'], place: Place) => subject(name, (port) => startGateway(port, place))
+const onPlace = (name: Subject['name'], place: StoreLocation) => subject(name, (port) => startGateway(port, place))
 
 async function measureAll(bench: Bench, count: number, idleMs: number): Promise<Subject[]> {
   const bare = subject('bare', (port) => startPlain('bare-fastify.mjs', port))

@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url'
-import { compare, type Measured } from '../compare.ts'
-import { beside } from '../processes.ts'
+import { compare, type Measurement } from '../compare.ts'
+import { onSharedCore } from '../processes.ts'
 import { calls, legacyRequest, openSessions, post, times } from '../requests.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
 
 const work = 'stdio, `stateful` mode, 16 callers'
 const server = fileURLToPath(new URL('../targets/stdio-server.mjs', import.meta.url))
-const [command, ...args] = beside([process.execPath, server])
+const [command, ...args] = onSharedCore([process.execPath, server])
 const params = { name: 'bench__echo', arguments: { message: 'hello' } }
 const piped = JSON.stringify({
   jsonrpc: '2.0',
@@ -30,7 +30,7 @@ export const stdioCalls: Row = {
       { name: 'gateway', pid, target: calls(url, through) },
       { name: 'pipe', pid: pipe.pid, target: calls(pipe.url, bare) }
     ]
-    const [one, other] = (await compare(bench, candidates)) as [Measured, Measured]
+    const [one, other] = (await compare(bench, candidates)) as [Measurement, Measurement]
     return [cpuOutcome({ row: 7, work, reference: 'the bare pipe', atMost: 2 }, one, other)]
   }
 }

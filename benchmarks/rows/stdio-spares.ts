@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { descendants } from '../../test/e2e/process-tree.ts'
 import { until } from '../../test/until.ts'
 import type { Round } from '../load.ts'
-import { beside } from '../processes.ts'
+import { onSharedCore } from '../processes.ts'
 import type { Outcome } from '../outcome.ts'
 import { legacyRequest, openSessions, target } from '../requests.ts'
 import { medianRatio } from '../statistics.ts'
@@ -95,7 +95,7 @@ export const stdioSpares: Row = {
   limitSeconds: 150,
   async run(bench) {
     const { pid, url, mcp, register } = await bench.gateway()
-    const [command, ...args] = beside([process.execPath, ...everything])
+    const [command, ...args] = onSharedCore([process.execPath, ...everything])
     await register('bench', { transport: 'stdio', command, args })
     const sessions = await openSessions(mcp, CALLERS)
     const params = { name: 'bench__echo', arguments: { message: 'hello' } }

@@ -1,4 +1,4 @@
-import { compare, type Measured } from '../compare.ts'
+import { compare, type Measurement } from '../compare.ts'
 import { calls, modernRequest, times } from '../requests.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
 
@@ -35,7 +35,7 @@ export const streams: Row = {
         )
       }
     ]
-    const [one, other] = (await compare(bench, candidates)) as [Measured, Measured]
+    const [one, other] = (await compare(bench, candidates)) as [Measurement, Measurement]
     return [cpuOutcome({ row: 9, work, reference: 'raw byte proxy', atMost: 2 }, one, other)]
   }
 }

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { chromium, type Browser, type BrowserContextOptions, type Page, type Route } from 'playwright-core'
 import { root, startGateway, type Gateway, type GatewayOptions } from '../e2e/harness.ts'
 import { needs } from '../needs.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
@@ -27,7 +27,7 @@ const args = [
 /** Upper bound of a random delay for API requests of pages, in milliseconds; exposes tests that check too early. */
 const latestMs = Number(process.env.BROWSER_DELAY_MS ?? 0)
 
-const goLate = async (route: Route) => {
+const delayRequests = async (route: Route) => {
   await delay(Math.random() * latestMs)
   await route.continue()
 }
@@ -65,7 +65,7 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
     startGateway(t, options),
     chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 120_000 })
   ])
-  later(t, () => browser.close())
+  addCleanup(t, () => browser.close())
   const visit: Site['visit'] = async (hash, work, { expected, ...context } = {}) => {
     const opened = await browser.newContext({
       reducedMotion: 'reduce',
@@ -73,7 +73,7 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
       ...context
     })
     opened.setDefaultTimeout(30_000)
-    if (latestMs > 0) await opened.route('**/api/**', goLate)
+    if (latestMs > 0) await opened.route('**/api/**', delayRequests)
     const page = await opened.newPage()
     const said: string[] = []
     page.on('console', (message) => {
@@ -119,7 +119,7 @@ export async function findBarriers(page: Page): Promise<string[]> {
 /** Sets the width of the window and waits until the page has it. */
 export async function resize(page: Page, width: number): Promise<void> {
   await page.setViewportSize({ width, height: 900 })
-  await holds(page, `innerWidth === ${width}`)
+  await waitForExpression(page, `innerWidth === ${width}`)
 }
 
 /** Returns how many pixels the page is wider than its window. */
@@ -127,39 +127,39 @@ export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - innerWidth')
 
 /** Navigates an open page to another hash without a reload. */
-export async function go(page: Page, hash: string): Promise<void> {
+export async function navigate(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
   // some pages are loaded on first use
   await page.locator('main h1').waitFor()
-  await settled(page)
+  await waitForData(page)
 }
 
 /**
  * Waits until an expression is true on the page. Playwright's own method uses `eval`, which the Content-Security-Policy
  * forbids.
  */
-export const holds = (page: Page, expression: string): Promise<boolean> =>
+export const waitForExpression = (page: Page, expression: string): Promise<boolean> =>
   until(expression, () => page.evaluate<boolean>(expression))
 
 /**
  * Waits until `read` returns the expected value: a page updates after its data arrives, so a single read may come too
  * early.
  */
-export const becomes = <T>(wanted: T, read: () => Promise<T>): Promise<boolean> =>
+export const waitForValue = <T>(wanted: T, read: () => Promise<T>): Promise<boolean> =>
   until(JSON.stringify(wanted), async () => {
     assert.deepEqual(await read(), wanted)
     return true
   })
 
 /** Holds the next request to a URL; `request` resolves with its route, which the test then continues. */
-export async function hold(page: Page, url: RegExp): Promise<{ readonly asked: Promise<Route> }> {
+export async function hold(page: Page, url: RegExp): Promise<{ readonly request: Promise<Route> }> {
   let take!: (route: Route) => void
-  const asked = new Promise<Route>((resolve) => {
+  const request = new Promise<Route>((resolve) => {
     take = resolve
   })
   await page.route(url, take, { times: 1 })
-  return { asked }
+  return { request }
 }
 
 /** Presses a sequence of keys without delay: the page waits only briefly for the second key. */
@@ -167,4 +167,5 @@ export const pressTogether = (page: Page, ...keys: readonly string[]): Promise<u
   Promise.all(keys.map((key) => page.keyboard.press(key)))
 
 /** Waits until no skeleton stands in for data. */
-export const settled = (page: Page): Promise<void> => page.locator('.skeleton').first().waitFor({ state: 'detached' })
+export const waitForData = (page: Page): Promise<void> =>
+  page.locator('.skeleton').first().waitFor({ state: 'detached' })

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startFaulty } from '../fixtures/http/faulty.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
-import { becomes, findBarriers, go, hold, settled, skip, startSite } from './browser.ts'
+import { waitForValue, findBarriers, navigate, hold, waitForData, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 const calls = (page: Page) => page.getByRole('region', { name: 'Calls' }).locator('tbody tr:not(.detail)')
 const causes = (page: Page) => page.getByRole('group', { name: 'Failures by cause' }).getByRole('button')
-const rowsBecome = (page: Page, count: number) => becomes(count, () => calls(page).count())
+const rowsBecome = (page: Page, count: number) => waitForValue(count, () => calls(page).count())
 const fact = async (page: Page, label: string) =>
   page
     .locator('.facts > div')
@@ -22,7 +22,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
   const reports = await makeBreakable(t, 'FATAL: no entry for user "reports"')
   await gateway.register(reports.registration('reports'))
   const faulty = await startFaulty(null)
-  later(t, faulty.close)
+  addCleanup(t, faulty.close)
   await gateway.register({ name: 'beta', transport: 'streamable_http', url: faulty.url })
   const invoke = (name: string, more: object = {}) => gateway.post('/api/v0/tools/invoke', { name, ...more })
   await invoke('demo__add', { a: 1, b: 2 })
@@ -60,7 +60,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
     async () => {
       await visit('#/calls', async (page) => {
         const cause = causes(page)
-        await becomes(3, () => cause.count())
+        await waitForValue(3, () => cause.count())
         await cause.filter({ hasText: 'reports' }).click()
         await rowsBecome(page, 3)
         await page.waitForURL(/server=reports/)
@@ -69,7 +69,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
         await rowsBecome(page, 1)
         await page.getByRole('button', { name: 'beta__echo' }).waitFor()
         // the URL alone restores the filters
-        await go(page, shared.slice(shared.indexOf('#')))
+        await navigate(page, shared.slice(shared.indexOf('#')))
         await rowsBecome(page, 3)
         await cause.filter({ hasText: 'reports' }).click()
         await rowsBecome(page, 5)
@@ -84,7 +84,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
   await t.test('what is under way is counted, and a list that was scrolled into stands still', async () => {
     await visit('#/calls', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor()
-      await becomes('0', () => fact(page, 'In flight'))
+      await waitForValue('0', () => fact(page, 'In flight'))
       faulty.mode = 'silent'
       const leaving = new AbortController()
       const running = fetch(`${gateway.url}/api/v0/tools/invoke`, {
@@ -93,16 +93,16 @@ test('calls are told apart, followed live and explained in the browser', { skip 
         body: '{"name":"beta__echo"}',
         signal: leaving.signal
       }).catch(() => {})
-      await becomes('1', () => fact(page, 'In flight'))
+      await waitForValue('1', () => fact(page, 'In flight'))
       leaving.abort()
       await running
-      await becomes('0', () => fact(page, 'In flight'))
+      await waitForValue('0', () => fact(page, 'In flight'))
       faulty.mode = 'none'
 
       // the row is written shortly afterwards; the list must not shift later
       await calls(page).filter({ hasText: 'Cancelled' }).waitFor()
       await causes(page).first().waitFor()
-      await settled(page)
+      await waitForData(page)
       await page.setViewportSize({ width: 1440, height: 420 })
       await page.evaluate('document.querySelector(".calls-list tbody tr:last-child").scrollIntoView()')
       await page.getByText('Paused', { exact: true }).waitFor()
@@ -120,13 +120,13 @@ test('calls are told apart, followed live and explained in the browser', { skip 
   await t.test('rows stay while those of another range are loading, and the chart has a table', async () => {
     await visit('#/calls', async (page) => {
       await calls(page).first().waitFor()
-      await settled(page)
-      const { asked } = await hold(page, /range=7d/)
+      await waitForData(page)
+      const { request } = await hold(page, /range=7d/)
       await page.getByRole('button', { name: '7 d' }).click()
-      const request = await asked
+      const route = await request
       assert.equal(await page.locator('.skeleton').count(), 0)
       assert.ok((await calls(page).count()) > 0)
-      await request.continue()
+      await route.continue()
       await page.getByRole('heading', { name: 'Latency, p50 to p95 per 2 h' }).waitFor()
       await page.getByText('View as table').click()
       await page.getByRole('columnheader', { name: 'p95' }).waitFor()
@@ -178,7 +178,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
         await page.getByText('The page could not be loaded.').waitFor()
         await page.context().setOffline(false)
         await page.getByRole('heading', { name: 'Tools' }).waitFor()
-        await settled(page)
+        await waitForData(page)
       },
       { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK|Failed to load|dynamically imported/ }
     )

@@ -47,7 +47,7 @@ const results: Readonly<Record<string, object>> = {
   fail: { ...textResult('No such order'), isError: true }
 }
 
-export interface Offering extends Upstream {
+export interface SampleUpstream extends Upstream {
   /** The listed tools; a change is visible after the next refresh. */
   readonly tools: { name: string; description: string; inputSchema: object; [member: string]: unknown }[]
   readonly prompts: { description: string }[]
@@ -57,9 +57,9 @@ export interface Offering extends Upstream {
 }
 
 /** Starts an upstream with items of every kind. */
-export async function startOffering(t: TestContext): Promise<Offering> {
+export async function startSampleUpstream(t: TestContext): Promise<SampleUpstream> {
   const none = { type: 'object' }
-  const tools: Offering['tools'] = [
+  const tools: SampleUpstream['tools'] = [
     { name: 'order', description: 'Takes an order', inputSchema: orderSchema },
     {
       name: 'show',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { becomes, findBarriers, go, overflowOf, resize, skip, startSite } from './browser.ts'
-import { at, hostile, makeBreakable, startHostile } from './world.ts'
+import { waitForValue, findBarriers, navigate, overflowOf, resize, skip, startSite } from './browser.ts'
+import { registrationOf, hostile, makeBreakable, startHostile } from './world.ts'
 
 const routes = [
   '#/overview',
@@ -37,7 +37,10 @@ const themes = ['light', 'dark'] as const
 test('every page is open to everybody, in both themes and widths, and hostile text stays text', { skip }, async (t) => {
   const { gateway, visit } = await startSite(t, { args: ['--demo'] })
   const reports = await makeBreakable(t, `FATAL: ${hostile.image}`)
-  await gateway.register({ ...at('evil', await startHostile(t)), description: Object.values(hostile).join(' ') })
+  await gateway.register({
+    ...registrationOf('evil', await startHostile(t)),
+    description: Object.values(hostile).join(' ')
+  })
   await gateway.register(reports.registration('reports'))
   const description = `${Object.values(hostile).join(' ')} ${'long '.repeat(40)}`
   const group = { name: 'evil', description, included_servers: ['evil'] }
@@ -51,17 +54,17 @@ test('every page is open to everybody, in both themes and widths, and hostile te
     for (const route of routes) {
       await t.test(`DA-08 ${route} is inert, has no barriers and fits its window`, async () => {
         await resize(page, 1440)
-        await go(page, route)
+        await navigate(page, route)
         for (const width of widths) {
           await resize(page, width)
           for (const colorScheme of themes) {
             await page.emulateMedia({ colorScheme })
             assert.deepEqual(await findBarriers(page), [], `${width} ${colorScheme}`)
           }
-          await becomes(0, () => overflowOf(page))
+          await waitForValue(0, () => overflowOf(page))
         }
         await resize(page, 320)
-        await becomes(0, () => overflowOf(page))
+        await waitForValue(0, () => overflowOf(page))
         assert.equal(await page.evaluate('window.__x'), undefined)
         assert.equal(await page.locator('main img, main script, main a[href^="javascript:"]').count(), 0)
       })
@@ -91,7 +94,7 @@ test('every page is open to everybody, in both themes and widths, and hostile te
     await visit('#/overview', async (page) => {
       await page.getByRole('link', { name: 'evil__ask contains hidden characters' }).click()
       await page.locator('.det').getByText('hidden characters').waitFor()
-      await go(page, '#/overview')
+      await navigate(page, '#/overview')
       await page.getByRole('link', { name: /^x:\/\/a.* contains hidden characters/ }).click()
       await page.locator('.det').getByText('hidden characters').waitFor()
     })

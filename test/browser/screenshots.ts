@@ -8,8 +8,8 @@ import type { Page } from 'playwright-core'
 import { request, root } from '../e2e/harness.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { freshPlace, later, tempDir, type Place } from '../store.ts'
-import { go, holds, settled, startSite, type Site } from './browser.ts'
+import { freshPlace, addCleanup, tempDir, type StoreLocation } from '../store.ts'
+import { navigate, waitForExpression, waitForData, startSite, type Site } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 /** `npm run screenshots`: takes the pictures for the documentation of a gateway with a day of calls. */
@@ -61,7 +61,7 @@ function pastCalls(): object[] {
   })
 }
 
-async function addPastCalls({ databaseUrl }: Place): Promise<void> {
+async function addPastCalls({ databaseUrl }: StoreLocation): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   await client.query(
@@ -91,9 +91,9 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
   await gateway.register(nodeServer('memory', [bin('server-memory/dist/index.js')]))
   await gateway.register(reports.registration('reports'))
   const as = await startAuthorizationServer(null)
-  later(t, as.close)
+  addCleanup(t, as.close)
   const tracker = await startProtected(null, as, { isOpen: true } as never)
-  later(t, tracker.close)
+  addCleanup(t, tracker.close)
   await gateway.register({ name: 'tracker', transport: 'streamable_http', url: tracker.url })
   await gateway.post('/api/v0/servers/tracker/disable')
   const group = {
@@ -117,7 +117,10 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
 
 /** Waits until every count is shown: counts are loaded separately from the list. */
 const counted = (page: Page) =>
-  holds(page, '![...document.querySelectorAll(".facts dd")].some(({ textContent }) => textContent.startsWith("—"))')
+  waitForExpression(
+    page,
+    '![...document.querySelectorAll(".facts dd")].some(({ textContent }) => textContent.startsWith("—"))'
+  )
 
 const openFailure = async (page: Page) => {
   await page.getByRole('group', { name: 'Failures by cause' }).waitFor()
@@ -171,10 +174,10 @@ test('pictures of every page', async (t) => {
   await mkdir(folder, { recursive: true })
   await site.visit('#/servers', async (page) => {
     for (const [name, hash, before] of pages) {
-      await go(page, hash)
+      await navigate(page, hash)
       await before?.(page)
       await counted(page)
-      await settled(page)
+      await waitForData(page)
       await page.evaluate('document.activeElement.blur()')
       await page.screenshot({ path: join(folder, `${name}.png`) })
     }

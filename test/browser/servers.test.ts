@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '../until.ts'
-import { at, startUpstream } from '../e2e/upstream.ts'
+import { registrationOf, startUpstream } from '../e2e/upstream.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { later } from '../store.ts'
-import { becomes, hold, holds, pressTogether, skip, startSite } from './browser.ts'
+import { addCleanup } from '../store.ts'
+import { waitForValue, hold, waitForExpression, pressTogether, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 const row = (page: Page, name: string) =>
@@ -19,7 +19,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('an empty gateway says how to begin', async () => {
     await visit('', async (page) => {
-      await becomes('Servers · Towpath', () => page.title())
+      await waitForValue('Servers · Towpath', () => page.title())
       await page.getByRole('link', { name: 'Paste mcp.json' }).click()
       await page.getByRole('tab', { name: 'Paste mcp.json', selected: true }).waitFor()
     })
@@ -37,7 +37,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
     await visit('#/overview', async (page) => {
       await pressTogether(page, 'g', 's')
       await page.getByRole('heading', { name: 'Servers' }).waitFor()
-      await holds(page, 'document.activeElement.textContent === "Servers"')
+      await waitForExpression(page, 'document.activeElement.textContent === "Servers"')
       await page.keyboard.press('n')
       await page.getByRole('heading', { name: 'Add server' }).waitFor()
       const reach = async (label: string) => {
@@ -67,7 +67,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByRole('link', { name: /^echo/ }).waitFor()
       await page.keyboard.press('j')
       await page.keyboard.press('Enter')
-      await holds(page, 'document.activeElement?.id === "tool-name"')
+      await waitForExpression(page, 'document.activeElement?.id === "tool-name"')
       await reach('Call tool')
       await page.keyboard.press('Enter')
       await page.getByRole('region', { name: 'Result' }).getByText('isError false').waitFor()
@@ -87,7 +87,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       }
       await page.keyboard.press('Space')
       await page.getByRole('region', { name: 'Effective tools' }).getByText('echo').waitFor()
-      await becomes(true, () => box.isChecked())
+      await waitForValue(true, () => box.isChecked())
       await reach('Create group')
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: 'keys' }).waitFor()
@@ -114,20 +114,20 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       { expected: /409/ }
     )
     await gateway.remove('/api/v0/servers/alpha')
-    await gateway.register(at('alpha', alpha))
+    await gateway.register(registrationOf('alpha', alpha))
   })
 
   await t.test('what others change is seen without reloading, and a call on the page of calls', async () => {
     await visit('#/servers', async (page) => {
       // includes changes made before the page's event stream opens
-      const { asked } = await hold(page, /\/dashboard\/events$/)
+      const { request } = await hold(page, /\/dashboard\/events$/)
       await page.reload()
-      const listening = await asked
+      const listening = await request
       await row(page, 'alpha').waitFor()
-      await gateway.register(at('early', alpha))
+      await gateway.register(registrationOf('early', alpha))
       await listening.continue()
       await row(page, 'early').waitFor()
-      await gateway.register(at('gamma', alpha))
+      await gateway.register(registrationOf('gamma', alpha))
       await row(page, 'gamma').waitFor()
       await gateway.remove('/api/v0/servers/early')
       await row(page, 'early').waitFor({ state: 'detached' })
@@ -152,21 +152,21 @@ test('servers are added, watched, changed and removed in the browser', { skip },
         await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
 
         // a key pressed during a change is applied after it
-        const { asked } = await hold(page, /\/enabled$/)
+        const { request } = await hold(page, /\/enabled$/)
         await control.click()
-        const first = await asked
+        const first = await request
         await control.click()
         const second = page.waitForRequest(/\/enabled$/)
         await first.continue()
         assert.deepEqual((await second).postDataJSON(), { enabled: true })
         await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
-        await becomes(true, () => control.isChecked())
+        await waitForValue(true, () => control.isChecked())
         assert.equal((await gateway.get('/api/v0/servers')).body[0].enabled, true)
 
         await page.context().setOffline(true)
         await control.click()
         await row(page, 'alpha').getByRole('alert').filter({ hasText: 'Towpath cannot be reached' }).waitFor()
-        await becomes(true, () => control.isChecked())
+        await waitForValue(true, () => control.isChecked())
         await page.context().setOffline(false)
       },
       { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK/ }
@@ -242,10 +242,10 @@ test('servers are added, watched, changed and removed in the browser', { skip },
           const own = /\/dashboard\/servers\/my-notes$/
           const saving = await hold(page, own)
           await page.getByRole('button', { name: 'Save settings' }).click()
-          const save = await saving.asked
+          const save = await saving.request
           const loading = await hold(page, own)
           await save.continue()
-          const load = await loading.asked
+          const load = await loading.request
           // while the saved state is unknown, the old form must not be shown
           await page.getByRole('tab', { name: 'Settings' }).click()
           await load.continue()
@@ -256,7 +256,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
           assert.ok(later.every(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
 
           await page.getByRole('tab', { name: 'Settings' }).click()
-          await becomes('What was said', () => page.getByLabel('Description').inputValue())
+          await waitForValue('What was said', () => page.getByLabel('Description').inputValue())
           await page.getByLabel('URL').fill(alpha.url)
           await page.getByRole('button', { name: 'Save settings' }).click()
           await page
@@ -271,9 +271,9 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('a sign-in at the authorization server of an upstream is led through to its end', async () => {
     const as = await startAuthorizationServer(null)
-    later(t, as.close)
+    addCleanup(t, as.close)
     const upstream = await startProtected(null, as)
-    later(t, upstream.close)
+    addCleanup(t, upstream.close)
     await visit('#/new/server?tab=form', async (page) => {
       await page.getByLabel('URL').fill(upstream.url)
       await page.getByLabel('Name').fill('tracker')
@@ -296,10 +296,10 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await remove.click()
       const dialog = page.getByRole('dialog', { name: 'Delete tracker' })
       await dialog.getByText('1 group will lose tools: helpers').waitFor()
-      await holds(page, 'document.activeElement.textContent === "Cancel"')
+      await waitForExpression(page, 'document.activeElement.textContent === "Cancel"')
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
-      await holds(page, 'document.activeElement.textContent === "Delete"')
+      await waitForExpression(page, 'document.activeElement.textContent === "Delete"')
       await remove.click()
       await dialog.getByRole('button', { name: 'Delete server' }).click()
       await page.getByRole('heading', { name: 'Servers' }).waitFor()
@@ -324,10 +324,10 @@ test('servers are added, watched, changed and removed in the browser', { skip },
   await t.test('the command menu finds servers and tools, and letters can be turned off', async () => {
     await visit('#/servers', async (page) => {
       await row(page, 'alpha').waitFor()
-      const { asked } = await hold(page, /\/dashboard\/tools$/)
+      const { request } = await hold(page, /\/dashboard\/tools$/)
       await page.keyboard.press('Control+K')
       await page.keyboard.type('no such thing')
-      const names = await asked
+      const names = await request
       const isNothing = page.getByText('No matches.')
       assert.equal(await isNothing.count(), 0, 'while the names of tools are not known')
       await names.continue()
@@ -355,7 +355,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
     await visit('#/servers', async (page) => {
       await row(page, 'alpha').waitFor()
       await page.keyboard.press('j')
-      await holds(page, 'document.activeElement.textContent === "alpha"')
+      await waitForExpression(page, 'document.activeElement.textContent === "alpha"')
       await page.keyboard.press('e')
       await row(page, 'alpha').getByText('Disabled').waitFor()
       await page.keyboard.press('e')

@@ -3,9 +3,18 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { until } from '../until.ts'
-import { at } from '../e2e/upstream.ts'
-import { becomes, findBarriers, go, holds, overflowOf, skip, startSite, type Site } from './browser.ts'
-import { startOffering } from './offering.ts'
+import { registrationOf } from '../e2e/upstream.ts'
+import {
+  waitForValue,
+  findBarriers,
+  navigate,
+  waitForExpression,
+  overflowOf,
+  skip,
+  startSite,
+  type Site
+} from './browser.ts'
+import { startSampleUpstream } from './offering.ts'
 
 const manyTools = fileURLToPath(new URL('../fixtures/stdio/many-tools.mjs', import.meta.url))
 const many = { name: 'many', transport: 'stdio', command: process.execPath, args: [manyTools], env: { TOOLS: '2000' } }
@@ -23,17 +32,17 @@ const sent = async (page: Page, path: string, work: () => Promise<void>): Promis
 
 const isClean = async (page: Page) => {
   assert.deepEqual(await findBarriers(page), [])
-  await becomes(0, () => overflowOf(page))
+  await waitForValue(0, () => overflowOf(page))
 }
 
 const enabledOf = async ({ gateway }: Site, name: string) =>
   (await gateway.get(`/api/v0/tool?name=${name}`)).body.enabled as boolean
 
 test('tools, prompts, resources and groups are used in the browser', { skip }, async (t) => {
-  const offering = await startOffering(t)
+  const offering = await startSampleUpstream(t)
   const site = await startSite(t, { args: ['--demo'], env: { TOWPATH_CALL_LOG_CONTENTS: 'true' } })
   const { gateway, visit } = site
-  await gateway.register(at('shop', offering))
+  await gateway.register(registrationOf('shop', offering))
 
   await t.test('a form is made from a schema with references, alternatives, lists and open members', () =>
     visit('#/tools/shop__order', async (page) => {
@@ -41,8 +50,8 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.getByText('2 fields need attention').waitFor()
       await page.getByText('id is required').waitFor()
       await page.getByText('title is required').waitFor()
-      await becomes('true', () => field(page, 'id').getAttribute('aria-invalid'))
-      await holds(page, 'document.activeElement.getAttribute("aria-invalid") === "true"')
+      await waitForValue('true', () => field(page, 'id').getAttribute('aria-invalid'))
+      await waitForExpression(page, 'document.activeElement.getAttribute("aria-invalid") === "true"')
       await isClean(page)
 
       await field(page, 'id').fill('12345678901234567890')
@@ -91,16 +100,16 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.getByText(/^Invalid JSON/).waitFor()
       await button(page, 'Form').click()
       // invalid JSON is kept, not discarded
-      await holds(page, 'document.activeElement.matches("textarea[aria-invalid=true]")')
+      await waitForExpression(page, 'document.activeElement.matches("textarea[aria-invalid=true]")')
       assert.equal(await json.inputValue(), '{"id": 7, ')
       await json.fill('{"id": 7, "title": "Ship", "other": [1], "size": "huge"}')
       await button(page, 'Form').click()
-      await becomes('7', () => field(page, 'id').inputValue())
+      await waitForValue('7', () => field(page, 'id').inputValue())
       // nothing hidden is sent
-      await becomes('[\n  1\n]', () => page.getByLabel('Value of other').inputValue())
+      await waitForValue('[\n  1\n]', () => page.getByLabel('Value of other').inputValue())
       await page.getByText('does not fit the form').waitFor()
       await page.reload()
-      await becomes('Ship', () => field(page, 'title').inputValue())
+      await waitForValue('Ship', () => field(page, 'title').inputValue())
       await callTool(page).click()
       await page.getByText('Must be one of "small","large"').waitFor()
       const body = await sent(page, '/tools/invoke', () => button(page, 'Send anyway').click())
@@ -119,10 +128,10 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await shown.getByText('Plain <b>text</b>').waitFor()
         await shown.getByText('12345678901234567890').waitFor()
         const image = shown.getByRole('img', { name: /image\/png/ })
-        await becomes(1, () =>
+        await waitForValue(1, () =>
           image.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth)
         )
-        await becomes(1, () => shown.locator('audio').count())
+        await waitForValue(1, () => shown.locator('audio').count())
         const link = shown.getByRole('link', { name: 'https://example.com/report' })
         assert.equal(await link.getAttribute('rel'), 'noopener noreferrer')
         const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download').click()])
@@ -150,7 +159,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await callTool(page).click()
         await result(page).getByText('isError true').waitFor()
         await result(page).getByText('No such order').waitFor()
-        await go(page, '#/tools/shop__break')
+        await navigate(page, '#/tools/shop__break')
         await callTool(page).click()
         await page.getByRole('alert').getByText('The tool was not called.').waitFor()
         await page.getByRole('alert').getByText('It broke').waitFor()
@@ -169,7 +178,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       const waiting = () => offering.requests.filter(({ message }) => message.params?.name === 'wait')
       await until('the call to arrive', () => waiting().length === 1)
       // focus moves to the button that replaces the focused one
-      await holds(page, 'document.activeElement?.textContent === "Cancel"')
+      await waitForExpression(page, 'document.activeElement?.textContent === "Cancel"')
       await page.keyboard.press('Enter')
       await page.getByText('Cancelled.').waitFor()
       await until('the server to hear of it', () => waiting()[0]!.abandoned)
@@ -226,12 +235,12 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     assert.equal(answer.status, 200)
     await visit('#/tools/demo__add', async (page) => {
       await field(page, 'a').fill('7')
-      await go(page, '#/calls')
+      await navigate(page, '#/calls')
       await page.getByRole('button', { name: 'demo__add' }).first().click()
       await page.getByRole('link', { name: 'Replay' }).click()
       await page.waitForURL(/#\/tools\/demo__add$/)
-      await becomes('20', () => field(page, 'a').inputValue())
-      await becomes('22', () => field(page, 'b').inputValue())
+      await waitForValue('20', () => field(page, 'a').inputValue())
+      await waitForValue('22', () => field(page, 'b').inputValue())
       await callTool(page).click()
       await result(page).getByText('42').first().waitFor()
     })
@@ -271,7 +280,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await visit('#/overview', async (page) => {
         await page.getByRole('link', { name: 'shop__greet has changed' }).click()
         await accept(page, 'Greets', 'asks for a password')
-        await go(page, '#/overview')
+        await navigate(page, '#/overview')
         await page.getByRole('link', { name: 'shop__greet has changed' }).waitFor({ state: 'detached' })
         await page.getByRole('link', { name: /one has changed$/ }).click()
         await accept(page, 'MIME type: text/plain', 'MIME type: text/html')
@@ -299,14 +308,14 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
   await t.test('resources and templates are read', () =>
     visit('#/resources', async (page) => {
       await page.getByRole('link', { name: /^One/ }).click()
-      await holds(page, 'document.activeElement?.id === "resource-name"')
+      await waitForExpression(page, 'document.activeElement?.id === "resource-name"')
       await page.keyboard.press('Control+Enter')
       await result(page).getByText('It is note://one').waitFor()
       await page.getByRole('link', { name: /^Any note/ }).click()
       await field(page, 'id').fill('two')
       await page.keyboard.press('Control+Enter')
       await result(page).getByText('It is note://two').waitFor()
-      await holds(page, 'document.activeElement?.labels?.[0]?.textContent.startsWith("id")')
+      await waitForExpression(page, 'document.activeElement?.labels?.[0]?.textContent.startsWith("id")')
       await isClean(page)
     })
   )
@@ -343,23 +352,27 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await effective.getByText('picked').waitFor()
         await page.locator('.tn', { hasText: 'word_count' }).click()
         await button(page, 'Undo').click()
-        await becomes(false, () => page.locator('.tn', { hasText: 'word_count' }).getByRole('checkbox').isChecked())
+        await waitForValue(false, () =>
+          page.locator('.tn', { hasText: 'word_count' }).getByRole('checkbox').isChecked()
+        )
         const whole = page.getByLabel('shop, whole server')
-        await becomes(true, () => whole.evaluate((box) => (box as unknown as { indeterminate: boolean }).indeterminate))
+        await waitForValue(true, () =>
+          whole.evaluate((box) => (box as unknown as { indeterminate: boolean }).indeterminate)
+        )
         await isClean(page)
         await page.getByText('As JSON').click()
         await page.getByRole('group', { name: 'The group as JSON' }).getByText('"shop__drop"').waitFor()
         await button(page, 'Create group').click()
         await page.getByRole('heading', { name: 'support' }).waitFor()
         await button(page, 'Add a description').click()
-        await holds(page, 'document.activeElement?.id === "group-description"')
+        await waitForExpression(page, 'document.activeElement?.id === "group-description"')
         await page.keyboard.type('For those who help')
         await page.keyboard.press('Enter')
         await page.getByText('1 change not saved').waitFor({ state: 'detached' })
-        await go(page, '#/new/group')
+        await navigate(page, '#/new/group')
         await button(page, 'Create group').click()
         await page.getByText('Enter a name.').waitFor()
-        await holds(page, 'document.activeElement?.id === "group-name"')
+        await waitForExpression(page, 'document.activeElement?.id === "group-name"')
         await page.keyboard.type('sup port')
         await page.getByText('The name must be 1 to 64').waitFor()
         await page.keyboard.press('Control+A')
@@ -394,9 +407,9 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await button(page, 'Save group').click()
       await page.getByText('1 change not saved').waitFor({ state: 'detached' })
       assert.deepEqual((await gateway.get('/api/v0/tool-groups/support')).body.included_tools, [])
-      await go(page, '#/groups')
+      await navigate(page, '#/groups')
       await page.getByLabel('Clone support').click()
-      await becomes('support-copy', () => page.getByLabel(/^Name/).inputValue())
+      await waitForValue('support-copy', () => page.getByLabel(/^Name/).inputValue())
       await button(page, 'Create group').click()
       await page.getByRole('heading', { name: 'support-copy' }).waitFor()
       await button(page, 'Delete').click()
@@ -482,9 +495,9 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.getByRole('link', { name: /^wait/ }).focus()
       await page.keyboard.press('Enter')
       await page.waitForURL(/shop__wait/)
-      await holds(page, 'document.activeElement?.id === "tool-name"')
+      await waitForExpression(page, 'document.activeElement?.id === "tool-name"')
       await page.keyboard.press('k')
-      await holds(page, 'document.activeElement?.textContent.startsWith("fail")')
+      await waitForExpression(page, 'document.activeElement?.textContent.startsWith("fail")')
     })
   )
 
@@ -496,7 +509,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       async (page) => {
         await page.getByText('The server shop cannot be reached').waitFor()
         await field(page, 'title').waitFor()
-        await go(page, '#/tools/shop__show')
+        await navigate(page, '#/tools/shop__show')
         await callTool(page).click()
         await page.getByText('The tool was not called.').waitFor()
         await isClean(page)

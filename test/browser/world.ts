@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
-import { at, sendResult, startUpstream, textResult, type Upstream } from '../e2e/upstream.ts'
+import { registrationOf, sendResult, startUpstream, textResult, type Upstream } from '../e2e/upstream.ts'
 import { tempDir } from '../store.ts'
 
 /** Text that runs code if it is inserted as HTML, and characters that are invisible. */
@@ -80,4 +80,4 @@ export async function makeBreakable(t: TestContext, complaint: string) {
   }
 }
 
-export { at }
+export { registrationOf }

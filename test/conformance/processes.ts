@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-export interface Started {
+export interface ManagedProcess {
   readonly pid: number
   /** Its output on stdout and stderr so far. */
   readonly output: () => string
@@ -16,7 +16,7 @@ export interface Started {
 const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR']
 
 /** Starts a child process without any variable of our environment that could configure it. */
-export function start(command: string, args: readonly string[], env: Record<string, string> = {}): Started {
+export function start(command: string, args: readonly string[], env: Record<string, string> = {}): ManagedProcess {
   const own = Object.fromEntries(passedOn.map((name) => [name, process.env[name]]))
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...own, ...env } })
   let output = ''
@@ -36,8 +36,8 @@ export function start(command: string, args: readonly string[], env: Record<stri
 }
 
 /** Waits until `check` returns a value; throws with the process's output if the process ends first or time runs out. */
-export async function ready<T>(
-  { output, exited }: Started,
+export async function waitUntilReady<T>(
+  { output, exited }: ManagedProcess,
   check: () => T | Promise<T>,
   limitMs = 60_000
 ): Promise<NonNullable<T>> {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Started, start } from './processes.ts'
+import { type ManagedProcess, start } from './processes.ts'
 import {
   type Launch,
   type Upstream,
@@ -106,7 +106,7 @@ function names(notes: readonly CheckNote[]): string {
 async function main(args: string[]): Promise<number> {
   const options = readOptions(args)
   const folder = await mkdtemp(join(tmpdir(), 'towpath-conformance-'))
-  const running: Started[] = []
+  const running: ManagedProcess[] = []
   let isStopping = false
   const launch: Launch = (...command) => {
     if (isStopping) throw new Error('stopped')

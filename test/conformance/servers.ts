@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Started, freePort, ready } from './processes.ts'
+import { type ManagedProcess, freePort, waitUntilReady } from './processes.ts'
 
 export const upstreams = ['http', 'stdio', 'sse'] as const
 export type Upstream = (typeof upstreams)[number]
 
 /** Starts a process that ends with the run. */
-export type Launch = (command: string, args: readonly string[], env?: Record<string, string>) => Started
+export type Launch = (command: string, args: readonly string[], env?: Record<string, string>) => ManagedProcess
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const fixture = join(root, 'test/fixtures/conformance/main.ts')
@@ -15,7 +15,7 @@ const name = 'conformance'
 /** Starts the fixture over HTTP or SSE. Resolves with its URL. */
 export async function startFixture(launch: Launch, kind: Exclude<Upstream, 'stdio'>): Promise<string> {
   const started = launch(process.execPath, ['--import', import.meta.resolve('tsx'), fixture, kind])
-  return ready(started, () => /^http:\S+/m.exec(started.output())?.[0])
+  return waitUntilReady(started, () => /^http:\S+/m.exec(started.output())?.[0])
 }
 
 /** Returns the registration of the fixture; over HTTP and SSE the fixture is started first. */
@@ -42,7 +42,7 @@ export async function startGateway(launch: Launch, dataDir: string): Promise<str
     PORT: String(port),
     TOWPATH_DATA_DIR: dataDir
   })
-  await ready(started, async () => (await fetch(`${origin}/ready`)).ok)
+  await waitUntilReady(started, async () => (await fetch(`${origin}/ready`)).ok)
   return origin
 }
 

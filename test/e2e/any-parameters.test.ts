@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { engines, freshPlace } from '../store.ts'
 import { commandLine } from './cli.ts'
 import { startGateway } from './harness.ts'
-import { at, startUpstream } from './upstream.ts'
+import { registrationOf, startUpstream } from './upstream.ts'
 
 const property = { type: ['string', 'object'] }
 const schema = { type: 'object', properties: { name: property, arguments: property, other: property } }
@@ -22,7 +22,7 @@ const sets = [
 
 test('CR-F12: a tool is called over REST and by the command line with parameters called name, arguments and both', async (t) => {
   const gateway = await startGateway(t, { place: await freshPlace(t, engines[0]!) })
-  await gateway.register(at('alpha', await startUpstream(t, 'alpha', { tools })))
+  await gateway.register(registrationOf('alpha', await startUpstream(t, 'alpha', { tools })))
   const cli = await commandLine(t, { TOWPATH_REGISTRY: gateway.url })
   for (const tool of ['alpha__both', 'alpha__open']) {
     for (const args of sets) {

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import type { CallEntry } from '../../src/schemas/call.ts'
-import { engines, freshPlace, later } from '../store.ts'
+import { engines, freshPlace, addCleanup } from '../store.ts'
 import { addUpstream, skip, startEnterprise } from './enterprise.ts'
 import { restart, startGateway } from './harness.ts'
 import { until } from '../until.ts'
-import { at, startUpstream } from './upstream.ts'
+import { registrationOf, startUpstream } from './upstream.ts'
 
 const names = (calls: readonly CallEntry[]) => calls.map(({ item, outcome }) => `${item} ${outcome}`)
 
 for (const engine of engines) {
   test(`what was called just before SIGTERM is in the log after the next start (${engine})`, async (t) => {
     const gateway = await startGateway(t, { place: await freshPlace(t, engine) })
-    await gateway.register(at('alpha', await startUpstream(t, 'alpha')))
+    await gateway.register(registrationOf('alpha', await startUpstream(t, 'alpha')))
     const answers = Array.from({ length: 40 }, () => gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' }))
     for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200)
     assert.equal(await gateway.stop(), 0)
@@ -27,9 +27,9 @@ for (const engine of engines) {
 test('calls go on without the database, and are in the log once it is back', { skip }, async (t) => {
   const { databaseUrl, dataDir } = await freshPlace(t, 'postgres')
   const proxy = await startFaultProxy(databaseUrl!)
-  later(t, proxy.close)
+  addCleanup(t, proxy.close)
   const gateway = await startGateway(t, { place: { databaseUrl: proxy.urlOf(databaseUrl!), dataDir } })
-  await gateway.register(at('alpha', await startUpstream(t, 'alpha')))
+  await gateway.register(registrationOf('alpha', await startUpstream(t, 'alpha')))
   await proxy.cut()
   for (let n = 0; n < 5; n++) {
     assert.equal((await gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' })).status, 200)

@@ -6,7 +6,7 @@ import { engines, freshPlace } from '../store.ts'
 import { restart, startGateway, type Gateway } from './harness.ts'
 import { until } from '../until.ts'
 import { connectV1 } from './peers.ts'
-import { at, echoTool, sendResult, startUpstream, textResult, type Message } from './upstream.ts'
+import { registrationOf, echoTool, sendResult, startUpstream, textResult, type Message } from './upstream.ts'
 
 const tool = (name: string, description = 'As it was') => ({ ...echoTool, name, description })
 
@@ -43,7 +43,7 @@ for (const engine of engines) {
   test(`UP-16 a tool that is switched off stays so through changes and a restart (${engine})`, async (t) => {
     const { tools, upstream } = await startChanging(t)
     const gateway = await startGateway(t, { place: await freshPlace(t, engine) })
-    await gateway.register(at('alpha', upstream))
+    await gateway.register(registrationOf('alpha', upstream))
     await gateway.post('/api/v0/tools/disable?entity=alpha__echo')
 
     tools.splice(0, 1, tool('echo', 'As it is now'), tool('new'))
@@ -69,7 +69,7 @@ for (const engine of engines) {
 test('LC-14 what an upstream changes is shown, announced or not, and connected clients are told', async (t) => {
   const { tools, upstream } = await startChanging(t)
   const gateway = await startGateway(t, { env: { TOWPATH_REFRESH_INTERVAL_MS: '1000' } })
-  await gateway.register(at('alpha', upstream))
+  await gateway.register(registrationOf('alpha', upstream))
   const client = await connectV1(t, gateway.url)
   let told = 0
   client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
@@ -98,7 +98,7 @@ test('LC-14 what an upstream changes is shown, announced or not, and connected c
 test('a refresh on demand tells what it changed', async (t) => {
   const { tools, upstream } = await startChanging(t)
   const gateway = await startGateway(t)
-  await gateway.register(at('alpha', upstream))
+  await gateway.register(registrationOf('alpha', upstream))
   tools.splice(0, 2, tool('echo', 'As it is now'), tool('new'))
   const { status, body } = await gateway.post('/api/v0/servers/alpha/refresh')
   assert.equal(status, 200)

@@ -10,7 +10,7 @@ import { startAuthorizationServer } from '../fixtures/oauth/authorization-server
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { sendJson, startHttp } from '../fixtures/http/server.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { commandLine, type CommandLine } from './cli.ts'
 import { skip, startEmpty } from './enterprise.ts'
@@ -28,7 +28,7 @@ interface Setup {
 
 async function setUp(t: TestContext, gateway: Gateway): Promise<Setup> {
   const recorder = await startRecorder(null, { name: 'alpha' })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   return { gateway, cli: await commandLine(t, { TOWPATH_REGISTRY: gateway.url }), url: recorder.url }
 }
 
@@ -45,11 +45,11 @@ test('development mode', async (t) => {
     await runLines({ cli, mode: 'development', registry: gateway.url, url })
   })
   await gateway.register({ name: 'alpha', transport: 'streamable_http', url })
-  await t.test('logs tell calls, the newest last, and go on with those that come', () => logsFollow(setup))
-  await t.test('doctor tells what Diagnostics tells, and what is wrong on this side', () => doctorFinds(setup))
-  await t.test('bash completes commands, options and the names of the gateway', () => bashCompletes(setup))
-  await t.test('names are asked for once in five seconds, and kept from others', () => namesAreKept(setup))
-  await t.test('register signs in at an upstream that needs it', () => registerSignsIn(t, setup))
+  await t.test('logs tell calls, the newest last, and go on with those that come', () => testFollowingLogs(setup))
+  await t.test('doctor tells what Diagnostics tells, and what is wrong on this side', () => testDoctor(setup))
+  await t.test('bash completes commands, options and the names of the gateway', () => testBashCompletion(setup))
+  await t.test('names are asked for once in five seconds, and kept from others', () => testCachedNames(setup))
+  await t.test('register signs in at an upstream that needs it', () => testSignInDuringRegister(t, setup))
 })
 
 test('enterprise mode', { skip }, async (t) => {
@@ -72,7 +72,7 @@ test('a gateway of another version or time is told of, where it may matter and o
     if (path === '/api/v0/tools') return sendJson(response, 400, { error: 'unknown member' })
     sendJson(response, 200, [])
   })
-  later(t, other.close)
+  addCleanup(t, other.close)
   const cli = await commandLine(t, { TOWPATH_REGISTRY: other.origin })
   const warning = /warning: this command has version \S+, the gateway has 9\.9\.0\nhint: use a command of/g
   const warnings = async (...args: string[]) => ((await cli(args)).err.match(warning) ?? []).length
@@ -96,7 +96,7 @@ test('each shell has a script that asks the hidden command', async (t) => {
   assert.equal((await cli(['completion', 'tcsh'])).code, 2)
 })
 
-async function logsFollow({ gateway, cli }: Setup): Promise<void> {
+async function testFollowingLogs({ gateway, cli }: Setup): Promise<void> {
   const invoke = (name: string) => gateway.post('/api/v0/tools/invoke', { name })
   const listed = async (...args: string[]): Promise<CallEntry[]> =>
     (await cli(['logs', '--server', 'alpha', '--json', ...args])).json.calls
@@ -133,7 +133,7 @@ async function logsFollow({ gateway, cli }: Setup): Promise<void> {
   )
 }
 
-async function doctorFinds({ gateway, cli, url }: Setup): Promise<void> {
+async function testDoctor({ gateway, cli, url }: Setup): Promise<void> {
   const own = ['config_file', 'token_source', 'registry', 'version', 'client_clock', 'ready']
   const told = (await gateway.get('/api/dashboard/diagnostics')).body.checks as Check[]
   const healthy = await checksOf(cli, 0)
@@ -166,7 +166,7 @@ answer() {
   printf '%s,' "\${COMPREPLY[@]}"; echo
 }`
 
-async function bashCompletes({ gateway, cli }: Setup): Promise<void> {
+async function testBashCompletion({ gateway, cli }: Setup): Promise<void> {
   const uri = (await cli(['list', 'resources', '-o', 'name'])).out.trim()
   const [scheme = ''] = uri.split(':')
   const begun = uri.slice(0, scheme.length + 2)
@@ -190,7 +190,7 @@ answer 'towpath --registry ${gateway.url} invoke alpha__e' towpath --registry ht
   assert.deepEqual(stdout.split('\n'), ['register,', `${uri.slice(scheme.length + 1)},`, 'alpha__echo,', ''])
 }
 
-async function namesAreKept({ gateway, cli, url }: Setup): Promise<void> {
+async function testCachedNames({ gateway, cli, url }: Setup): Promise<void> {
   const folder = join(cli.home, 'cache')
   const ask = async (...words: string[]) =>
     (await cli(['__complete', 'fish', '--', ...words], { env: { XDG_CACHE_HOME: folder } })).out.split('\n')
@@ -207,11 +207,11 @@ async function namesAreKept({ gateway, cli, url }: Setup): Promise<void> {
   await gateway.remove('/api/v0/servers/gamma')
 }
 
-async function registerSignsIn(t: TestContext, { cli }: Setup): Promise<void> {
+async function testSignInDuringRegister(t: TestContext, { cli }: Setup): Promise<void> {
   const as = await startAuthorizationServer(null, { iss: true })
-  later(t, as.close)
+  addCleanup(t, as.close)
   const upstream = await startProtected(null, as)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   // a browser whose user consents: it follows the redirect to the command line
   const browser = join(cli.home, 'browser.mjs')
   await writeFile(browser, 'await fetch(process.argv[2])\n')

@@ -5,14 +5,14 @@ import { test, type TestContext } from 'node:test'
 import { parse } from 'yaml'
 import { VERSION } from '../../src/domain/version.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { commandLine } from './cli.ts'
 import { startGateway } from './harness.ts'
 
 async function start(t: TestContext) {
   const gateway = await startGateway(t, { args: ['--demo'] })
   const recorder = await startRecorder(null, { name: 'alpha' })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const cli = await commandLine(t, { TOWPATH_REGISTRY: gateway.url })
   return { gateway, recorder, cli }
 }
@@ -167,7 +167,7 @@ test('what is not text is kept where --save says, under a name that the upstream
     name: 'pictures',
     extraTools: [{ name: 'draw', inputSchema: { type: 'object' } }]
   })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const blocks = {
     content: [{ type: 'image', mimeType: 'image/png', data: data.toString('base64'), name: '../../evil' }]
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { commandLine, type CommandLine } from './cli.ts'
 import { clientRecord, skip, startEmpty, userRecord } from './enterprise.ts'
 
@@ -13,7 +13,7 @@ const configOf = async ({ home }: CommandLine) => parse(await readFile(join(home
 test('an enterprise gateway is initialised, filled and used, each by the one who may', { skip }, async (t) => {
   const gateway = await startEmpty(t)
   const recorder = await startRecorder(null, { name: 'alpha' })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const admin = await commandLine(t)
   const user = await commandLine(t, { TOWPATH_REGISTRY: gateway.url })
   const path = join(admin.home, '.towpath.conf')

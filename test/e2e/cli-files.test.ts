@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join, relative } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { commandLine, type CommandLine } from './cli.ts'
 import { skip, startEnterprise, userRecord } from './enterprise.ts'
 import { startGateway } from './harness.ts'
@@ -35,7 +35,7 @@ async function write(folder: string, files: Record<string, unknown>): Promise<st
 
 async function upstream(t: TestContext): Promise<string> {
   const recorder = await startRecorder(null)
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   return recorder.url
 }
 
@@ -479,7 +479,7 @@ test('a gateway that is not honest gets no file written outside of the folder', 
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
   await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve))
-  later(t, () => gateway.close())
+  addCleanup(t, () => gateway.close())
   const { port } = gateway.address() as AddressInfo
   const cli = await commandLine(t, { TOWPATH_REGISTRY: `http://127.0.0.1:${port}` })
   const { code, err } = await cli(['export', '-d', join(cli.home, 'a', 'b')])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { at, startUpstream } from './upstream.ts'
+import { registrationOf, startUpstream } from './upstream.ts'
 import { commandLine } from './cli.ts'
 import { startEnterprise } from './enterprise.ts'
 import { root } from './harness.ts'
@@ -14,7 +14,7 @@ const leaks = (text: string) => sentinels.filter((secret) => text.includes(secre
 test('CR-A1: secrets in the query of a URL and behind flags are in nothing that the command line shows or exports', async (t) => {
   const gateway = await startEnterprise(t, { engine: 'pglite' })
   const { url } = await startUpstream(t, 'http')
-  await gateway.register(at('http', { url: `${url}?api_key=${sentinels[0]}` }))
+  await gateway.register(registrationOf('http', { url: `${url}?api_key=${sentinels[0]}` }))
   const args = [good, '--api-key', sentinels[1], `--token=${sentinels[1]}`]
   await gateway.register({ name: 'stdio', transport: 'stdio', command: process.execPath, args })
   for (const token of [gateway.tokens.admin, gateway.tokens.user]) {

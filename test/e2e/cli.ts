@@ -4,7 +4,7 @@ import { execute } from '../../src/cli/execute.ts'
 import { tempDir } from '../store.ts'
 
 /** The result of a command line. */
-export interface Ended {
+export interface CommandResult {
   readonly code: number
   readonly out: string
   readonly err: string
@@ -27,13 +27,13 @@ export interface CliOptions {
 export interface CommandLine {
   /** Home directory. */
   readonly home: string
-  (args: readonly string[], options?: CliOptions): Promise<Ended>
+  (args: readonly string[], options?: CliOptions): Promise<CommandResult>
 }
 
 /** Runs the command line in this process against any gateway; `env` applies to every run. */
 export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): Promise<CommandLine> {
   const home = await tempDir(t)
-  const once = async (args: readonly string[], options: CliOptions = {}): Promise<Ended> => {
+  const once = async (args: readonly string[], options: CliOptions = {}): Promise<CommandResult> => {
     let out = ''
     let err = ''
     const code = await execute(args, {

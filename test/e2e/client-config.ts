@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { cleanEnv, root } from './harness.ts'
 import { runInspector } from './peers.ts'
 
@@ -33,18 +33,18 @@ export interface Outcome {
   readonly result: { readonly structuredContent?: unknown; readonly [member: string]: unknown }
 }
 
-type Connected = Pick<Client, 'listTools' | 'callTool'>
+type ToolClient = Pick<Client, 'listTools' | 'callTool'>
 
 const identity = { name: 'configured', version: '1' }
 
-async function use(by: string, client: Connected, call: Call): Promise<Outcome> {
+async function use(by: string, client: ToolClient, call: Call): Promise<Outcome> {
   const { tools } = await client.listTools()
   return { by, tools: tools.map(({ name }) => name), result: await client.callTool(call) }
 }
 
 async function byCommand(t: TestContext, { command = '', args = [], env = {} }: Entry, call: Call) {
   const client = new Client(identity)
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   const own = { ...cleanEnv(), MCP_REMOTE_CONFIG_DIR: await tempDir(t), ...env } as Record<string, string>
   // npx finds the development dependency in `cwd`
   await client.connect(new StdioClientTransport({ command, args, env: own, cwd: root, stderr: 'ignore' }))
@@ -53,16 +53,16 @@ async function byCommand(t: TestContext, { command = '', args = [], env = {} }: 
 
 async function byFirstSdk(t: TestContext, { url = '', headers = {} }: Entry, call: Call) {
   const client = new Client(identity)
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }) as Transport)
   return use('the first SDK', client, call)
 }
 
 async function bySecondSdk(t: TestContext, { url = '', headers = {} }: Entry, call: Call) {
   const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } })
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   await client.connect(new HttpTransport2(new URL(url), { requestInit: { headers } }))
-  return use('the second SDK', client as unknown as Connected, call)
+  return use('the second SDK', client as unknown as ToolClient, call)
 }
 
 /** Makes only the call, since each run of the inspector takes seconds. */

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import {
   addUpstream,
   createClient,
@@ -25,7 +25,7 @@ test('IS-01 fifty clients with tokens of their own get two thousand answers, eac
     const headers = { authorization: `Bearer ${token}` }
     const transport = new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers } })
     await client.connect(transport as Transport)
-    later(t, () => client.close())
+    addCleanup(t, () => client.close())
     return client
   }
   const clients = await Promise.all(Array.from({ length: 50 }, (_, number) => connect(number)))
@@ -74,13 +74,13 @@ test('a session, a stream and what comes on it belong to the client that opened 
 
   await t.test('IS-05 nobody else posts into a stream of the HTTP+SSE transport', async () => {
     for (const path of ['/sse', '/v0/groups/g1/sse']) {
-      const { stream, companion, request } = await openEventClient(t, gateway.url, path, cliA.headers)
-      const [heard, before] = [stream.heard.length, called()]
+      const { stream, messagePath, request } = await openEventClient(t, gateway.url, path, cliA.headers)
+      const [heard, before] = [stream.messages.length, called()]
       const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'alpha__echo', arguments: {} } }
-      for (const thief of [cliB, cliAll]) assert.equal((await thief.send('POST', companion, call)).status, 404)
-      assert.equal((await gateway.as().send('POST', companion, call)).status, 401)
+      for (const thief of [cliB, cliAll]) assert.equal((await thief.send('POST', messagePath, call)).status, 404)
+      assert.equal((await gateway.as().send('POST', messagePath, call)).status, 401)
       await request('ping')
-      assert.deepEqual([stream.heard.length, called()], [heard + 1, before])
+      assert.deepEqual([stream.messages.length, called()], [heard + 1, before])
       stream.close()
     }
   })
@@ -154,7 +154,8 @@ test('IS-08 what an upstream asks one client, no other client hears', { skip }, 
     const answer = await actor.legacy('tools/call', { name: 'alpha__echo', arguments: {} }, session)
     assert.ok(answer.body.result, answer.text)
     const call = alpha.requests.findLast(({ message }) => message?.method === 'tools/call')
-    const asked = () => (stream.heard as { method?: string }[]).filter(({ method }) => method === 'roots/list').length
+    const asked = () =>
+      (stream.messages as { method?: string }[]).filter(({ method }) => method === 'roots/list').length
     return { own: String(call?.headers['mcp-session-id']), session, asked }
   }
   const [ann, other] = [await open(gateway.cliAll), await open(bob)]

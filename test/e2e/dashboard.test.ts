@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { parse } from 'yaml'
 import { startFaulty } from '../fixtures/http/faulty.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addUpstream, registerAs, skip, startEnterprise } from './enterprise.ts'
 import { root } from './harness.ts'
 
@@ -47,7 +47,7 @@ async function scrape(t: TestContext): Promise<string> {
   const gateway = await startEnterprise(t)
   await addUpstream(t, gateway, 'alpha')
   const faulty = await startFaulty(null)
-  later(t, faulty.close)
+  addCleanup(t, faulty.close)
   await registerAs(gateway.admin, { name: 'beta', transport: 'streamable_http', url: faulty.url })
   faulty.mode = 'bad_gateway'
   await gateway.cliAll.legacy('tools/call', { name: 'alpha__echo' }, await gateway.cliAll.initialize())

@@ -1,33 +1,42 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { engines, freshPlace, later, tempDir } from '../store.ts'
+import { engines, freshPlace, addCleanup, tempDir } from '../store.ts'
 import { restart, startGateway, type Gateway } from './harness.ts'
 import { context7, everything, filesystem, memory, type Upstream } from './peers.ts'
 import { rawHttp, readLists, type Definition, type Listing } from './raw.ts'
-import { at, startUpstream } from './upstream.ts'
+import { registrationOf, startUpstream } from './upstream.ts'
 
 /** A registered server and its lists when asked directly. */
-interface Known {
+interface RegisteredServer {
   readonly name: string
   readonly lists: Listing
 }
 
-async function registerAll(t: TestContext, gateway: Gateway, upstreams: Record<string, Upstream>): Promise<Known[]> {
-  const known: Known[] = []
+async function registerAll(
+  t: TestContext,
+  gateway: Gateway,
+  upstreams: Record<string, Upstream>
+): Promise<RegisteredServer[]> {
+  const known: RegisteredServer[] = []
   for (const [name, { registration, direct }] of Object.entries(upstreams)) {
     const peer = await direct()
-    later(t, () => peer.close())
+    addCleanup(t, () => peer.close())
     known.push({ name, lists: await readLists(peer) })
     await gateway.register({ ...registration, name })
   }
   return known
 }
 
-const byName = (known: Known[]) => known.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+const byName = (known: RegisteredServer[]) => known.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 
 /** Returns the URI at the gateway: the server registered first keeps a shared URI, the others get an alias. */
-function uriOf(known: Known[], kind: 'resources' | 'resourceTemplates', { name }: Known, uri: string): string {
+function uriOf(
+  known: RegisteredServer[],
+  kind: 'resources' | 'resourceTemplates',
+  { name }: RegisteredServer,
+  uri: string
+): string {
   const key = kind === 'resources' ? 'uri' : 'uriTemplate'
   const owner = known.find(({ lists }) => lists[kind].some((item) => item[key] === uri))
   return owner?.name === name ? uri : `towpath://${name}/${uri}`
@@ -44,12 +53,12 @@ function toolRecord(name: string, tool: Definition) {
   return { ...rest, name: `${name}__${rest.name}`, enabled: !isTaskAlone(tool), input_schema: inputSchema, ...output }
 }
 
-function resourceRecord(known: Known[], server: Known, { mimeType, ...rest }: Definition) {
+function resourceRecord(known: RegisteredServer[], server: RegisteredServer, { mimeType, ...rest }: Definition) {
   const uri = uriOf(known, 'resources', server, String(rest.uri))
   return { ...rest, uri, enabled: true, ...(mimeType === undefined ? {} : { mime_type: mimeType }) }
 }
 
-async function assertRest(gateway: Gateway, known: Known[]): Promise<void> {
+async function assertRest(gateway: Gateway, known: RegisteredServer[]): Promise<void> {
   const all = byName(known)
   const tools = await gateway.get('/api/v0/tools')
   assert.deepEqual(
@@ -79,7 +88,12 @@ function listedTool(name: string, { execution, ...rest }: Definition): Definitio
   return { ...rest, name: `${name}__${rest.name}`, ...(Object.keys(others).length > 0 ? { execution: others } : {}) }
 }
 
-function listedResource(known: Known[], kind: 'resources' | 'resourceTemplates', server: Known, item: Definition) {
+function listedResource(
+  known: RegisteredServer[],
+  kind: 'resources' | 'resourceTemplates',
+  server: RegisteredServer,
+  item: Definition
+) {
   const key = kind === 'resources' ? 'uri' : 'uriTemplate'
   const uri = uriOf(known, kind, server, String(item[key]))
   const isAlias = uri !== item[key]
@@ -87,9 +101,9 @@ function listedResource(known: Known[], kind: 'resources' | 'resourceTemplates',
   return { ...item, [key]: uri, ...title }
 }
 
-async function assertMcp(t: TestContext, gateway: Gateway, known: Known[]): Promise<void> {
+async function assertMcp(t: TestContext, gateway: Gateway, known: RegisteredServer[]): Promise<void> {
   const peer = rawHttp(`${gateway.url}/mcp`)
-  later(t, () => peer.close())
+  addCleanup(t, () => peer.close())
   const lists = await readLists(peer)
   const all = byName(known)
   assert.deepEqual(
@@ -155,7 +169,7 @@ for (const engine of engines) {
       }
     })
     const gateway = await startGateway(t, { place: await freshPlace(t, engine) })
-    await gateway.register(at('odd', upstream))
+    await gateway.register(registrationOf('odd', upstream))
     const assertSame = async ({ url, get }: Gateway) => {
       const rest = (await get('/api/v0/tools')).text
       assert.ok(rest.includes(`"input_schema":${oddSchema}`), rest)
@@ -163,7 +177,7 @@ for (const engine of engines) {
         assert.ok(rest.includes(part), rest)
       }
       const peer = rawHttp(`${url}/mcp`)
-      later(t, () => peer.close())
+      addCleanup(t, () => peer.close())
       const listed = await peer.request('tools/list')
       assert.ok(listed.includes(oddTool.replace('"odd"', '"odd__odd"')), listed)
     }

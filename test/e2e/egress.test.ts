@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startSse } from '../fixtures/http/sse.ts'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { startEnterprise } from './enterprise.ts'
 import { restart, startGateway, type Answer, type Gateway } from './harness.ts'
-import { at, echoTool, startUpstream } from './upstream.ts'
+import { registrationOf, echoTool, startUpstream } from './upstream.ts'
 
 const REFUSAL = 'the egress policy does not allow this address (TOWPATH_EGRESS_DENY, TOWPATH_EGRESS_ALLOW)'
 const LOOP = 'the egress policy does not allow this address: it leads back to this gateway (TOWPATH_EGRESS_ALLOW)'
@@ -44,14 +44,14 @@ test('IN-18 enterprise mode has the same policy, for its admins too', async (t) 
   for (const host of [...metadata, ...others]) await assertRefused(admin, `http://${host}/`)
   await assertRefused(admin, `${url}/mcp`, LOOP)
   const upstream = await startUpstream(t, 'alpha')
-  assert.equal((await admin.post('/api/v0/servers', at('alpha', upstream))).status, 201)
+  assert.equal((await admin.post('/api/v0/servers', registrationOf('alpha', upstream))).status, 201)
 })
 
 test('IN-18 loopback is allowed by default, by address and by name, and the gateway itself is not', async (t) => {
   const gateway = await startGateway(t)
   const upstream = await startUpstream(t, 'alpha')
-  await gateway.register(at('literal', upstream))
-  await gateway.register(at('named', { url: upstream.url.replace('127.0.0.1', 'localhost') }))
+  await gateway.register(registrationOf('literal', upstream))
+  await gateway.register(registrationOf('named', { url: upstream.url.replace('127.0.0.1', 'localhost') }))
   for (const host of ['127.0.0.1', 'localhost', '2130706433', '[::ffff:127.0.0.1]']) {
     await assertRefused(gateway, `http://${host}:${gateway.port}/mcp`, LOOP)
   }
@@ -71,9 +71,9 @@ test('IN-18 networks that the settings deny are refused, by address and by name,
 test('IN-18 a server that the policy came to forbid is not called, and that is a 502', async (t) => {
   const upstream = await startUpstream(t, 'alpha')
   const old = await startSse(null)
-  later(t, old.close)
+  addCleanup(t, old.close)
   const first = await startGateway(t)
-  await first.register(at('alpha', upstream))
+  await first.register(registrationOf('alpha', upstream))
   await first.register({ name: 'old', transport: 'sse', url: old.url })
   await first.stop()
   const before = [upstream.requests.length, old.requests.length]
@@ -98,7 +98,7 @@ test('a proxy in the environment is not used', async (t) => {
   const at8 = new URL(proxy.url).origin
   const env = { HTTP_PROXY: at8, http_proxy: at8, HTTPS_PROXY: at8, ALL_PROXY: at8, NODE_USE_ENV_PROXY: '1' }
   const gateway = await startGateway(t, { env })
-  await gateway.register(at('alpha', upstream))
+  await gateway.register(registrationOf('alpha', upstream))
   assert.equal((await gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' })).status, 200)
   assert.equal(proxy.requests.length, 0)
 })
@@ -141,8 +141,8 @@ async function startTlsUpstream(t: TestContext) {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  later(t, () => new Promise((resolve) => server.close(resolve)))
-  later(t, () => server.closeAllConnections())
+  addCleanup(t, () => new Promise((resolve) => server.close(resolve)))
+  addCleanup(t, () => server.closeAllConnections())
   const { port } = server.address() as AddressInfo
   return { authority: path('ca.pem'), url: (host: string) => `https://${host}:${port}/mcp` }
 }
@@ -150,14 +150,14 @@ async function startTlsUpstream(t: TestContext) {
 test('TLS is verified, and NODE_EXTRA_CA_CERTS adds an authority to those that are trusted', async (t) => {
   const upstream = await startTlsUpstream(t)
   const careless = await startGateway(t, { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
-  const refused = await careless.post('/api/v0/servers', at('secure', { url: upstream.url('localhost') }))
+  const refused = await careless.post('/api/v0/servers', registrationOf('secure', { url: upstream.url('localhost') }))
   assert.equal(refused.status, 502, refused.text)
   assert.match(refused.text, /certificate|CERT|SIGNATURE/)
 
   const gateway = await startGateway(t, { env: { NODE_EXTRA_CA_CERTS: upstream.authority } })
-  await gateway.register(at('secure', { url: upstream.url('localhost') }))
+  await gateway.register(registrationOf('secure', { url: upstream.url('localhost') }))
   const answer = await gateway.post('/api/v0/tools/invoke', { name: `secure__${echoTool.name}` })
   assert.equal(answer.status, 200, answer.text)
-  const wrongName = await gateway.post('/api/v0/servers', at('other', { url: upstream.url('127.0.0.1') }))
+  const wrongName = await gateway.post('/api/v0/servers', registrationOf('other', { url: upstream.url('127.0.0.1') }))
   assert.equal(wrongName.status, 502, wrongName.text)
 })

@@ -165,7 +165,7 @@ test(
     assert.equal((await call).status, 200)
     assert.equal(await gateway.exited, 0)
     assert.ok((await streamed).result, 'the answer came on the stream')
-    await until('the end of every stream', () => clients.every(({ stream }) => stream.ended()))
+    await until('the end of every stream', () => clients.every(({ stream }) => stream.hasEnded()))
     assert.deepEqual(descendants(gateway.pid), [])
   }
 )

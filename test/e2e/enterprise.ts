@@ -11,7 +11,7 @@ import {
   type Answer as McpAnswer,
   type OpenStream
 } from '../integration/mcp-helpers.ts'
-import { engines, freshDatabase, freshDataDir, later, tempDir, type Place } from '../store.ts'
+import { engines, freshDatabase, freshDataDir, addCleanup, tempDir, type StoreLocation } from '../store.ts'
 import { request, startGateway, type Answer, type Gateway } from './harness.ts'
 
 /** The `skip` option for enterprise gateways, which the tests run on PostgreSQL. */
@@ -101,7 +101,7 @@ export interface EnterpriseOptions {
   /** Default: PostgreSQL. */
   readonly engine?: 'postgres' | 'pglite'
   /** Storage location instead of a fresh store. */
-  readonly place?: Place
+  readonly place?: StoreLocation
 }
 
 /** Starts an enterprise gateway on an empty database, not initialised. */
@@ -203,7 +203,7 @@ export async function addUpstream(
   more: object = {}
 ): Promise<Recorder> {
   const recorder = await startRecorder(null, { name, ...options })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   await registerAs(admin, { name, transport: 'streamable_http', url: recorder.url, ...more })
   return recorder
 }

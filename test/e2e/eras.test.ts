@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { register } from '../app.ts'
-import { answersOf, connectLegacy, connectModern, type AskedClient } from '../asked-clients.ts'
+import { answersOf, connectLegacy, connectModern, type RecordingClient } from '../asked-clients.ts'
 import { addRecorder, startMcp } from '../integration/mcp-helpers.ts'
-import { pinned, startFixture, type Era } from './fixture.ts'
+import { startEraProxy, startFixture, type Era } from './fixture.ts'
 
 const eras = ['modern', 'legacy'] as const
 const connect = { modern: connectModern, legacy: connectLegacy }
@@ -18,7 +18,7 @@ interface Cell {
 }
 
 /** Exercises one cell of the table: every request of a client of one era to an upstream of the other. */
-async function look({ client, call, asked }: AskedClient): Promise<Cell> {
+async function look({ client, call, serverRequests }: RecordingClient): Promise<Cell> {
   const { tools } = await client.listTools()
   const simple = await call('up__test_simple_text')
   const progress: number[] = []
@@ -29,14 +29,14 @@ async function look({ client, call, asked }: AskedClient): Promise<Cell> {
     call: simple.content[0]!.text,
     progress,
     greeting: greeted.content[0]!.text,
-    asked: asked.map(({ method, params }) => `${method} ${params.message}`)
+    asked: serverRequests.map(({ method, params }) => `${method} ${params.message}`)
   }
 }
 
 for (const up of eras) {
   test(`clients of both eras get the same of an upstream that is ${up} alone`, async (t) => {
     const mcp = await startMcp(t)
-    const url = await pinned(t, up, await startFixture(t))
+    const url = await startEraProxy(t, up, await startFixture(t))
     await register(mcp.app, { name: 'up', transport: 'streamable_http', url })
     for (const down of eras) {
       const client = await connect[down](t, mcp.url, answersOf('ann'))

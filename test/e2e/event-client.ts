@@ -6,7 +6,7 @@ import { until } from '../until.ts'
 export interface EventClient {
   readonly stream: OpenStream
   /** Path with the session id for POST requests. */
-  readonly companion: string
+  readonly messagePath: string
   request(method: string, params?: object): Promise<RpcAnswer>
 }
 
@@ -18,19 +18,21 @@ export async function openEventClient(
   headers: Record<string, string>
 ): Promise<EventClient> {
   const stream = await openStream(t, url + path, { headers: { accept: 'text/event-stream', ...headers } })
-  const companion = (await until('the stream to name its companion', stream.companion))!
+  const messagePath = (await until('the stream to name its message path', stream.messagePath))!
   let lastId = 0
   const request = async (method: string, params?: object): Promise<RpcAnswer> => {
     const id = ++lastId
-    const posted = await fetch(url + companion, {
+    const posted = await fetch(url + messagePath, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: legacyBody(method, params, id)
     })
     await posted.text()
-    return until(`the answer to ${method}`, () => stream.heard.find((answer) => answer.id === id)) as Promise<RpcAnswer>
+    return until(`the answer to ${method}`, () =>
+      stream.messages.find((answer) => answer.id === id)
+    ) as Promise<RpcAnswer>
   }
   const clientInfo = { name: 'test', version: '1' }
   await request('initialize', { protocolVersion: '2024-11-05', capabilities: {}, clientInfo })
-  return { stream, companion, request }
+  return { stream, messagePath, request }
 }

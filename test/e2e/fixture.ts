@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { cleanEnv, root, run } from './harness.ts'
 import { until } from '../until.ts'
 
@@ -42,13 +42,13 @@ async function pass(era: Era, target: string, incoming: IncomingMessage, outgoin
  * Starts a proxy in front of the fixture, which speaks both eras, that lets only one era through. Resolves with the
  * URL.
  */
-export async function pinned(t: TestContext, era: Era, target: string): Promise<string> {
+export async function startEraProxy(t: TestContext, era: Era, target: string): Promise<string> {
   const server = createServer(
     { keepAliveTimeout: IDLE_MS },
     (incoming, outgoing) => void pass(era, target, incoming, outgoing)
   )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  later(t, () => {
+  addCleanup(t, () => {
     server.closeAllConnections()
     server.close()
   })

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { anyEngine, freshPlace, later, type Place } from '../store.ts'
+import { anyEngine, freshPlace, addCleanup, type StoreLocation } from '../store.ts'
 import { checkDocumented } from '../documented.ts'
 import { until } from '../until.ts'
 
@@ -29,7 +29,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** A child process of a test, ended by its pid when the test ends. */
-export interface Running {
+export interface ManagedProcess {
   readonly pid: number
   readonly child: ChildProcess
   /** Its output on stdout and stderr so far. */
@@ -39,7 +39,12 @@ export interface Running {
   stop(signal?: NodeJS.Signals): Promise<number | string>
 }
 
-export function run(t: TestContext, command: string, args: readonly string[], options: SpawnOptions = {}): Running {
+export function run(
+  t: TestContext,
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions = {}
+): ManagedProcess {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
   let output = ''
   const collect = (chunk: Buffer) => {
@@ -59,7 +64,7 @@ export function run(t: TestContext, command: string, args: readonly string[], op
     return code
   }
   // tests of an orderly shutdown stop the process themselves; here it would only take time
-  later(t, () => stop('SIGKILL'))
+  addCleanup(t, () => stop('SIGKILL'))
   return { pid: child.pid ?? 0, child, output: () => output, exited, stop }
 }
 
@@ -97,7 +102,7 @@ export interface GatewayOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly args?: readonly string[]
   /** Default: an empty store. */
-  readonly place?: Place
+  readonly place?: StoreLocation
   readonly stdio?: SpawnOptions['stdio']
   /** A command in front of the gateway's that replaces itself with it by exec. */
   readonly launcher?: readonly string[]
@@ -112,10 +117,10 @@ export interface Answer {
   readonly body: any
 }
 
-export interface Gateway extends Running {
+export interface Gateway extends ManagedProcess {
   readonly url: string
   readonly port: number
-  readonly place: Place
+  readonly place: StoreLocation
   readonly get: (path: string) => Promise<Answer>
   readonly post: (path: string, body?: unknown) => Promise<Answer>
   readonly remove: (path: string) => Promise<Answer>

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { root, startGateway } from './harness.ts'
 
 const good = join(root, 'test/fixtures/stdio/good.mjs')
@@ -21,7 +21,7 @@ test('CR-A9: a stdio server has its three pipes and nothing that the gateway inh
   const [secret, OUT] = [join(folder, 'secret'), join(folder, 'descriptors')]
   await writeFile(secret, 'MASTERKEY')
   const peer = createServer().listen(0, '127.0.0.1')
-  later(t, () => void peer.close())
+  addCleanup(t, () => void peer.close())
   await once(peer, 'listening')
   const gateway = await startGateway(t, {
     launcher: ['bash', '-c', supervisor, 'bash', secret, String((peer.address() as AddressInfo).port)],

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startGateway } from './harness.ts'
 import { connectV1 } from './peers.ts'
-import { at, startUpstream } from './upstream.ts'
+import { registrationOf, startUpstream } from './upstream.ts'
 
 /** Request timeout of the client: its default is a minute. */
 const unhurried = { timeout: 3_600_000 }
 
 test('IS-01 fifty clients with the same request ids get two thousand answers, each its own', async (t) => {
   const gateway = await startGateway(t)
-  await gateway.register(at('alpha', await startUpstream(t, 'alpha')))
+  await gateway.register(registrationOf('alpha', await startUpstream(t, 'alpha')))
   const clients = await Promise.all(Array.from({ length: 50 }, () => connectV1(t, gateway.url)))
   const answers = clients.flatMap((client, number) =>
     Array.from({ length: 40 }, async (_, call) => {

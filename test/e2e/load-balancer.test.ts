@@ -9,13 +9,13 @@ import { until } from '../until.ts'
 import { noNginx, startNginx, type Nginx } from './nginx.ts'
 import { connectSse, connectV1, connectV2 } from './peers.ts'
 
-interface Balanced {
+interface BalancedGateway {
   readonly replicas: readonly [Enterprise, Enterprise]
   readonly nginx: Nginx
   readonly upstream: Recorder
 }
 
-async function startBalanced(t: TestContext): Promise<Balanced> {
+async function startBalanced(t: TestContext): Promise<BalancedGateway> {
   const first = await startEnterprise(t)
   const second = await startReplica(t, first)
   const upstream = await addUpstream(t, first, 'alpha')
@@ -34,8 +34,8 @@ async function echo(client: Callable, text: string): Promise<void> {
 const sessionOf = (client: Client) => (client.transport as unknown as StreamableHTTPClientTransport).sessionId!
 
 /** Returns the replica that answers a session's requests; fails if there are several. */
-async function homeOf({ replicas, nginx }: Balanced, session: string): Promise<Enterprise> {
-  const routed = (await nginx.routed()).filter((one) => one.session === session)
+async function replicaOf({ replicas, nginx }: BalancedGateway, session: string): Promise<Enterprise> {
+  const routed = (await nginx.routedRequests()).filter((one) => one.session === session)
   const homes = new Set(routed.map(({ replica }) => replica))
   assert.equal(homes.size, 1, [...homes].join(' and '))
   return replicas.find(({ port }) => homes.has(`127.0.0.1:${port}`))!
@@ -52,7 +52,7 @@ test('a session stays at one replica and outlives it: calls go on, its stream co
   const session = sessionOf(client)
   for (let call = 0; call < 10; call++) await echo(client, `before ${call}`)
 
-  const lost = await homeOf(balanced, session)
+  const lost = await replicaOf(balanced, session)
   const left = replicas.find((replica) => replica !== lost)!
   await left.admin.post('/api/v0/tools/disable?entity=alpha__fail')
   await until('news on the stream', () => changes > 0)
@@ -73,7 +73,7 @@ test('a session stays at one replica and outlives it: calls go on, its stream co
     },
     30_000
   )
-  const after = (await nginx.routed()).filter((one) => one.session === session).at(-1)!
+  const after = (await nginx.routedRequests()).filter((one) => one.session === session).at(-1)!
   assert.equal(after.replica, `127.0.0.1:${left.port}`)
 })
 
@@ -82,7 +82,7 @@ test('calls that run while a replica is killed: those at the other succeed, no c
   const { nginx, replicas, upstream } = balanced
   const clients = await Promise.all(Array.from({ length: 8 }, () => connectV1(t, nginx.url, replicas[0].cliA.headers)))
   for (const client of clients) await echo(client, 'first')
-  const homes = await Promise.all(clients.map((client) => homeOf(balanced, sessionOf(client))))
+  const homes = await Promise.all(clients.map((client) => replicaOf(balanced, sessionOf(client))))
   const [lost] = homes as [Enterprise, ...Enterprise[]]
   const results = clients.map(async (client, index) => {
     let failed = 0
@@ -124,7 +124,7 @@ test(
     const sse = await Promise.all(headers.map((own) => connectSse(t, nginx.url, own)))
     for (const client of [...modern, ...sse]) await echo(client, 'both')
     const replicasOf = async (request: string) =>
-      new Set((await nginx.routed()).filter((one) => one.request === request).map(({ replica }) => replica))
+      new Set((await nginx.routedRequests()).filter((one) => one.request === request).map(({ replica }) => replica))
     assert.equal((await replicasOf('POST /mcp')).size, 2)
     assert.equal((await replicasOf('POST /message')).size, 2)
 

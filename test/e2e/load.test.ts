@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addUpstream, skip, startEnterprise } from './enterprise.ts'
 import { startGateway } from './harness.ts'
 import { until } from '../until.ts'
@@ -43,7 +43,7 @@ test(
     await until('the first to be gone', () => descriptors(gateway.pid) <= idle + 5)
     const before = rssMb(gateway.pid)
     const streams = await many(2_000, () => openStream(gateway.port))
-    later(t, () => streams.forEach((stream) => stream.destroy()))
+    addCleanup(t, () => streams.forEach((stream) => stream.destroy()))
     assert.ok(descriptors(gateway.pid) >= 2_000)
     assert.ok(rssMb(gateway.pid) - before < 120, `${rssMb(gateway.pid) - before} MB`)
     assert.equal((await gateway.get('/api/v0/servers')).status, 200)

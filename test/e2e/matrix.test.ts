@@ -12,16 +12,16 @@ import {
   ToolListChangedNotificationSchema
 } from '@modelcontextprotocol/sdk/types.js'
 import { register } from '../app.ts'
-import { answersOf, connectLegacy, connectModern, type AskedClient } from '../asked-clients.ts'
+import { answersOf, connectLegacy, connectModern, type RecordingClient } from '../asked-clients.ts'
 import { META, startMcp, type Mcp } from '../integration/mcp-helpers.ts'
 import { tempDir } from '../store.ts'
-import { fixtureArgs, pinned, startFixture, type Era } from './fixture.ts'
+import { fixtureArgs, startEraProxy, startFixture, type Era } from './fixture.ts'
 import { until } from '../until.ts'
 
 const watched = 'test://watched-resource'
 
 /** A client of one kind, with recorders for notifications. */
-interface Subject extends AskedClient {
+interface Subject extends RecordingClient {
   readonly era: Era
   readonly logged: unknown[]
   readonly updated: string[]
@@ -30,7 +30,7 @@ interface Subject extends AskedClient {
   follow(uri: string): Promise<boolean>
 }
 
-function legacySubject(connected: AskedClient): Subject {
+function legacySubject(connected: RecordingClient): Subject {
   const client = connected.client as Client1
   const logged: unknown[] = []
   const updated: string[] = []
@@ -42,7 +42,7 @@ function legacySubject(connected: AskedClient): Subject {
   return { ...connected, era: 'legacy', logged, updated, changes: () => changes, follow }
 }
 
-function modernSubject(connected: AskedClient): Subject {
+function modernSubject(connected: RecordingClient): Subject {
   const client = connected.client as Client2
   const logged: unknown[] = []
   const updated: string[] = []
@@ -71,7 +71,7 @@ const upstreams: Record<string, (t: TestContext) => Promise<object>> = {
   stdio: async () => ({ transport: 'stdio', command: process.execPath, args: fixtureArgs('stdio') }),
   'legacy HTTP': async (t) => ({
     transport: 'streamable_http',
-    url: await pinned(t, 'legacy', await startFixture(t))
+    url: await startEraProxy(t, 'legacy', await startFixture(t))
   }),
   'HTTP of both eras': async (t) => ({ transport: 'streamable_http', url: await startFixture(t) }),
   SSE: async (t) => ({ transport: 'sse', url: await startFixture(t, 'sse') })
@@ -80,7 +80,7 @@ const upstreams: Record<string, (t: TestContext) => Promise<object>> = {
 const tool = (name: string) => `up__test_${name}`
 const textOf = ({ content }: { content: { text: string }[] }) => content[0]!.text
 
-interface Tapped {
+interface ObservableTransport {
   onmessage?: ((message: { method?: string; params?: Record<string, unknown> }, extra?: object) => void) | undefined
 }
 
@@ -90,7 +90,7 @@ interface Tapped {
  */
 async function progressOf({ client, call }: Subject) {
   const told: unknown[] = []
-  const transport = client.transport as Tapped
+  const transport = client.transport as ObservableTransport
   const receive = transport.onmessage!
   transport.onmessage = (message, extra) => {
     if (message.method === 'notifications/progress') told.push(message.params?.progress)
@@ -134,7 +134,7 @@ async function complete({ client }: Subject) {
 
 /** Exercises every feature of the upstream for a client, row by row. */
 async function look(subject: Subject, file: string) {
-  const { client, call, asked } = subject
+  const { client, call, serverRequests } = subject
   const { tools } = await client.listTools()
   const said = async (name: string) => textOf(await call(tool(name)))
   return {
@@ -145,7 +145,7 @@ async function look(subject: Subject, file: string) {
     elicitation: await said('input_required_result_elicitation'),
     sampling: await said('input_required_result_sampling'),
     roots: await said('input_required_result_list_roots'),
-    asked: asked.map(({ method }) => method),
+    asked: serverRequests.map(({ method }) => method),
     log: await logsOf(subject),
     subscribe: await subject.follow(watched),
     complete: await complete(subject)
@@ -169,7 +169,7 @@ const expected = {
 }
 
 /** Tests notifications over HTTP and SSE: one server notifies all its sessions, the gateway's own included. */
-async function hearOfAll(subjects: Subject[]) {
+async function testSharedNotifications(subjects: Subject[]) {
   const [first] = subjects as [Subject, ...Subject[]]
   await first.call(tool('trigger_tool_change'))
   await until('all to hear of the list', () => subjects.every(({ changes }) => changes() > 0))
@@ -182,7 +182,7 @@ async function hearOfAll(subjects: Subject[]) {
  * Tests notifications over stdio: a process notifies its own client. Those of its first second are ignored, since many
  * servers announce their lists whenever they start.
  */
-async function hearOfOwn(subjects: Subject[]) {
+async function testOwnNotifications(subjects: Subject[]) {
   for (const subject of subjects.filter(({ era }) => era === 'legacy')) {
     await subject.call(tool('trigger_resource_update'))
     await until('it to hear of the resource', () => subject.updated.length > 0)
@@ -205,9 +205,9 @@ for (const [kind, start] of Object.entries(upstreams)) {
       const subjects = await Promise.all(names.map((name) => clients[name]!(t, mcp)))
       const cells = await Promise.all(subjects.map((subject, i) => look(subject, join(folder, String(i)))))
       for (const [i, cell] of cells.entries()) assert.deepEqual(cell, expected, names[i])
-      if (kind !== 'stdio') await hearOfAll(subjects)
+      if (kind !== 'stdio') await testSharedNotifications(subjects)
       // with a process for each call there is nothing left to send notifications
-      else if (session_mode === 'stateful') await hearOfOwn(subjects)
+      else if (session_mode === 'stateful') await testOwnNotifications(subjects)
     })
   }
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { administration, everyday, initServer, type Read, type Step } from '../fixtures/mcpjungle/requests.ts'
+import { administration, everyday, initServer, type ExpectedMember, type Step } from '../fixtures/mcpjungle/requests.ts'
 import { actorAt, skip, startEmpty, startEnterprise, type Actor } from './enterprise.ts'
 import { startGateway } from './harness.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 const isText = (value: unknown) => typeof value === 'string'
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -21,7 +21,7 @@ const at = (body: unknown, path: string): unknown =>
     body
   )
 
-function check(read: Read, value: unknown, what: string): void {
+function check(read: ExpectedMember, value: unknown, what: string): void {
   if (typeof read !== 'string') assert.deepEqual(value, read.is, what)
   else assert.ok(checks[read]!(value), `${what} must be ${read}: ${JSON.stringify(value)}`)
 }
@@ -38,7 +38,7 @@ async function replay(actor: Actor, { command, method, path, body, status, reads
 
 test('CR-F4: every request of the MCPJungle command line is answered as it reads it (development)', async (t) => {
   const recorder = await startRecorder(null, {})
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const actor = actorAt(t, (await startGateway(t)).url)
   for (const step of everyday(recorder.url)) await replay(actor, step)
 })
@@ -48,7 +48,7 @@ test(
   { skip },
   async (t) => {
     const recorder = await startRecorder(null, {})
-    later(t, recorder.close)
+    addCleanup(t, recorder.close)
     const gateway = await startEmpty(t)
     const made = (await replay(actorAt(t, gateway.url), initServer)) as { admin_access_token: string }
     const actor = actorAt(t, gateway.url, made.admin_access_token)
@@ -109,7 +109,7 @@ test(
 test('CR-F4: whoever may read resources may ask for one as MCPJungle does, and nobody else', { skip }, async (t) => {
   const { admin, user, cliAll, as } = await startEnterprise(t)
   const recorder = await startRecorder(null, {})
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const server = { name: 'notes', transport: 'streamable_http', url: recorder.url }
   assert.equal((await admin.post('/api/v0/servers', server)).status, 201, 'registered')
   const body = { uri: 'fixture://note' }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { startGateway, type Gateway } from './harness.ts'
 import { echoTool, sendJson, sendResult, startUpstream, type Message } from './upstream.ts'
@@ -33,7 +33,7 @@ const post = async ({ url }: Gateway, text: string, headers: Record<string, stri
 /** Opens a client that sends and never reads. */
 function deafClient(t: TestContext, gateway: Gateway, requests: string): Socket {
   const socket = connect(gateway.port, '127.0.0.1')
-  later(t, () => socket.destroy())
+  addCleanup(t, () => socket.destroy())
   socket.on('error', () => {})
   socket.pause()
   socket.write(requests)

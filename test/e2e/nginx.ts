@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { freePort, root, run } from './harness.ts'
 import { until } from '../until.ts'
 import { needs } from '../needs.ts'
@@ -13,7 +13,7 @@ const command = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v
 export const noNginx = needs('nginx', command !== undefined)
 
 /** A request and the replica that answered it. */
-export interface Routed {
+export interface RoutedRequest {
   /** `127.0.0.1:1234`; after several attempts, the last. */
   readonly replica: string
   readonly status: number
@@ -23,7 +23,7 @@ export interface Routed {
 
 export interface Nginx {
   readonly url: string
-  routed(): Promise<Routed[]>
+  routedRequests(): Promise<RoutedRequest[]>
 }
 
 const configuration = (folder: string) => `
@@ -58,7 +58,7 @@ export async function startNginx(t: TestContext, ports: readonly [number, number
   await writeFile(join(folder, 'nginx.conf'), configuration(folder))
   const nginx = run(t, command!, ['-p', folder, '-c', join(folder, 'nginx.conf')])
   // SIGKILL would leave its worker running
-  later(t, () => nginx.stop())
+  addCleanup(t, () => nginx.stop())
   const url = `http://127.0.0.1:${port}`
   await until('nginx to listen', async () => {
     if (nginx.child.exitCode !== null) throw new Error(nginx.output())
@@ -66,7 +66,7 @@ export async function startNginx(t: TestContext, ports: readonly [number, number
   })
   return {
     url,
-    async routed() {
+    async routedRequests() {
       const lines = (await readFile(join(folder, 'routed.log'), 'utf8')).trimEnd().split('\n')
       return lines.map((line) => {
         const [replicas = '', status, session = '', request = ''] = line.split('|')

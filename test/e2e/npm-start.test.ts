@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import { freshDataDir, later } from '../store.ts'
+import { freshDataDir, addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { cleanEnv, freePort, run } from './harness.ts'
 import { cloneProject } from './pages.ts'
@@ -44,7 +44,7 @@ async function startByNpm(t: TestContext, command: keyof typeof commands) {
   const env = { ...cleanEnv(), PORT: String(port), TOWPATH_DATA_DIR: dataDir, TOWPATH_DRAIN_TIMEOUT_MS: '3600000' }
   const npm = run(t, 'npm', args, { cwd, env, detached: true })
   const url = `http://127.0.0.1:${port}`
-  later(t, () => {
+  addCleanup(t, () => {
     try {
       process.kill(-npm.pid, 'SIGKILL')
     } catch {
@@ -58,7 +58,7 @@ async function startByNpm(t: TestContext, command: keyof typeof commands) {
   const pid: number = JSON.parse(readFileSync(join(dataDir, 'lock'), 'utf8')).pid
 
   const socket = connect(port, '127.0.0.1').on('error', () => {})
-  later(t, () => void socket.destroy())
+  addCleanup(t, () => void socket.destroy())
   socket.write('POST /init HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n')
   await until('the request to have begun', async () => (await fetch(`${url}/health`)).ok)
   return { npm, pid, url, dataDir, finish: () => socket.write('{}') }

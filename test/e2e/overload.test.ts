@@ -5,7 +5,7 @@ import { engines, freshPlace, type Engine } from '../store.ts'
 import { until } from '../until.ts'
 import { actorAt, createUser, initialize, key, type Actor } from './enterprise.ts'
 import { startGateway, type Answer, type Gateway } from './harness.ts'
-import { at, sendResult, startUpstream, textResult, type Upstream } from './upstream.ts'
+import { registrationOf, sendResult, startUpstream, textResult, type Upstream } from './upstream.ts'
 import { needs } from '../needs.ts'
 
 const MB = 1_024 * 1_024
@@ -57,7 +57,7 @@ const startHog = (t: TestContext): Promise<Upstream> => {
 const invoke = (caller: Actor, name: string) => caller.post('/api/v0/tools/invoke', { name })
 
 async function register(admin: Actor, name: string, upstream: Upstream): Promise<void> {
-  const answer = await admin.post('/api/v0/servers', at(name, upstream))
+  const answer = await admin.post('/api/v0/servers', registrationOf(name, upstream))
   assert.equal(answer.status, 201, answer.text)
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { cleanEnv, root, run } from './harness.ts'
 import { until } from '../until.ts'
 
@@ -59,7 +59,7 @@ function assertAnswer(printed: string, expected: string): void {
 /** Opens a terminal: settings of one command apply to the next. A failing command ends it. */
 export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv) {
   const shell = spawn('bash', ['-eo', 'pipefail'], { cwd, env })
-  later(t, () => shell.kill('SIGKILL'))
+  addCleanup(t, () => shell.kill('SIGKILL'))
   let printed = ''
   let complaints = ''
   let commands = ''
@@ -109,7 +109,7 @@ export async function cloneProject(folder: string): Promise<void> {
 /** Starts a process that runs, with its children, until the test ends. */
 async function startService(t: TestContext, text: string, cwd: string, env: NodeJS.ProcessEnv, url: string) {
   const service = run(t, 'bash', ['-c', text], { cwd, env, detached: true })
-  later(t, async () => {
+  addCleanup(t, async () => {
     process.kill(-service.pid, 'SIGTERM')
     await service.exited
   })

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { register } from '../app.ts'
-import { connectLegacy, connectModern, type Answers, type AskedClient } from '../asked-clients.ts'
+import { connectLegacy, connectModern, type Answers, type RecordingClient } from '../asked-clients.ts'
 import { startMcp, type Mcp } from '../integration/mcp-helpers.ts'
 import { until } from '../until.ts'
 import { cleanEnv, root, run } from './harness.ts'
@@ -26,7 +26,7 @@ async function addAsking(t: TestContext, { app }: Mcp, kind: Kind, session_mode:
   await register(app, { name: 'up', session_mode, transport, url })
 }
 
-const clients: Record<string, (t: TestContext, mcp: Mcp, answers: Answers) => Promise<AskedClient>> = {
+const clients: Record<string, (t: TestContext, mcp: Mcp, answers: Answers) => Promise<RecordingClient>> = {
   'legacy over HTTP': (t, { url }, answers) => connectLegacy(t, url, answers),
   'legacy over HTTP+SSE': (t, { url }, answers) =>
     connectLegacy(t, new SSEClientTransport(new URL('/sse', url)) as Transport, answers),
@@ -88,7 +88,7 @@ for (const [transport, kind] of Object.entries(kinds)) {
           askers.map(({ answer }) => answer),
           'all get their answers'
         )
-        assert.equal(client.asked.length, N, 'each asks once')
+        assert.equal(client.serverRequests.length, N, 'each asks once')
       })
     }
   }

@@ -9,7 +9,7 @@ import {
   type JSONRPCMessage,
   type LoggingMessageNotification
 } from '@modelcontextprotocol/sdk/types.js'
-import { answersOf, connectLegacy, type AskedClient } from '../asked-clients.ts'
+import { answersOf, connectLegacy, type RecordingClient } from '../asked-clients.ts'
 import { cleanEnv, root, startGateway } from './harness.ts'
 import { until } from '../until.ts'
 import { everything } from './peers.ts'
@@ -19,7 +19,7 @@ const script = join(root, 'node_modules/@modelcontextprotocol/server-everything/
 /** A client and its names for the server's tools and prompts. */
 interface Side {
   readonly client: Client
-  readonly asked: AskedClient['asked']
+  readonly asked: RecordingClient['serverRequests']
   readonly called: (name: string) => string
   readonly logged: Log[]
   /** URIs of resources reported as changed. */
@@ -44,13 +44,13 @@ async function bothSides(t: TestContext, kind: 'stdio' | 'streamable_http', sess
   ]
 }
 
-function sideOf(connected: AskedClient, called: Side['called']): Side {
+function sideOf(connected: RecordingClient, called: Side['called']): Side {
   const client = connected.client as Client
   const logged: Log[] = []
   const updated: string[] = []
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params))
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updated.push(params.uri))
-  return { client, asked: connected.asked, called, logged, updated }
+  return { client, asked: connected.serverRequests, called, logged, updated }
 }
 
 /** Asserts that `look` returns the same on both sides. */

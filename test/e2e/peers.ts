@@ -6,7 +6,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { cleanEnv, freePort, root, run } from './harness.ts'
 import { until } from '../until.ts'
 import { rawHttp, rawSse, rawStdio, type RawPeer } from './raw.ts'
@@ -74,7 +74,7 @@ export async function connectV1(t: TestContext, url: string, headers: Headers = 
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } })
   // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await client.connect(transport as Transport)
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   return client
 }
 
@@ -82,7 +82,7 @@ export async function connectV1(t: TestContext, url: string, headers: Headers = 
 export async function connectSse(t: TestContext, url: string, headers: Headers = {}): Promise<Client> {
   const client = new Client(identity)
   await client.connect(new SSEClientTransport(new URL(`${url}/sse`), { requestInit: { headers } }))
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   return client
 }
 
@@ -90,7 +90,7 @@ export async function connectSse(t: TestContext, url: string, headers: Headers =
 export async function connectV2(t: TestContext, url: string, headers: Headers = {}): Promise<Client2> {
   const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } })
   await client.connect(new HttpTransport2(new URL(`${url}/mcp`), { requestInit: { headers } }))
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   return client
 }
 
@@ -101,7 +101,7 @@ export async function connectByMcpRemote(t: TestContext, url: string): Promise<C
   const args = [script('mcp-remote/dist/proxy.js'), `${url}/mcp`, '--allow-http', '--transport', 'http-only']
   const env = { ...cleanEnv(), MCP_REMOTE_CONFIG_DIR: folder } as Record<string, string>
   await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }))
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   return client
 }
 

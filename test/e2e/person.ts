@@ -37,18 +37,18 @@ export async function personAtTerminal(t: TestContext, { gateway, cli, url, toke
   await writeFile(inputrc, 'set enable-bracketed-paste off\n')
   const PATH = `${await binFolder(cli.home)}:${process.env.PATH}`
   const terminal = await openTerminal(t, { ...env, PATH, INPUTRC: inputrc })
-  await signsIn(terminal, cli, token)
+  await testSignIn(terminal, cli, token)
   assert.equal((await cli(['register', 'alpha', '--url', url])).code, 0)
-  await seesColours(terminal)
-  await waits(terminal)
-  await follows(terminal, cli)
-  await completes(terminal)
-  await deletes(terminal, cli)
-  await prunes(terminal, cli)
+  await testColours(terminal)
+  await testSpinner(terminal)
+  await testFollowing(terminal, cli)
+  await testCompletion(terminal)
+  await testDeletion(terminal, cli)
+  await testPruning(terminal, cli)
   await terminal.close()
 }
 
-async function signsIn(terminal: Terminal, { home }: CommandLine, token: string): Promise<void> {
+async function testSignIn(terminal: Terminal, { home }: CommandLine, token: string): Promise<void> {
   const question = /Access token: $/
   const interrupted = await terminal.run('towpath login', [question, INTERRUPT])
   assert.equal(interrupted.code, 130, interrupted.shown)
@@ -59,7 +59,7 @@ async function signsIn(terminal: Terminal, { home }: CommandLine, token: string)
   assert.ok((await readFile(join(home, '.towpath.conf'), 'utf8')).includes(token))
 }
 
-async function seesColours(terminal: Terminal): Promise<void> {
+async function testColours(terminal: Terminal): Promise<void> {
   const coloured = await terminal.run('towpath get server alhpa')
   assert.equal(coloured.code, 3)
   assert.match(coloured.shown, colour)
@@ -70,14 +70,14 @@ async function seesColours(terminal: Terminal): Promise<void> {
   assert.equal(plain.shown.split(/^hint: did you mean/m).length, 4, plain.shown)
 }
 
-async function waits(terminal: Terminal): Promise<void> {
+async function testSpinner(terminal: Terminal): Promise<void> {
   const { shown, code } = await terminal.run('towpath invoke alpha__slow --timeout 900ms')
   assert.equal(code, 1)
   assert.match(shown, /^(\r. waiting for the gateway)+\r +\r\S*error:/u)
 }
 
 /** Tests that following ends on an interrupt, and when the reader of its output closes the pipe. */
-async function follows(terminal: Terminal, cli: CommandLine): Promise<void> {
+async function testFollowing(terminal: Terminal, cli: CommandLine): Promise<void> {
   const interrupted = await terminal.run('towpath logs -f', [/AT +OUTCOME/, INTERRUPT])
   assert.equal(interrupted.code, 130)
   // a failed call may be listed, with the error in its row
@@ -95,14 +95,14 @@ async function follows(terminal: Terminal, cli: CommandLine): Promise<void> {
   assert.match(shown, /^\d+\r\nended 0\r?\n?$/)
 }
 
-async function completes(terminal: Terminal): Promise<void> {
+async function testCompletion(terminal: Terminal): Promise<void> {
   assert.equal((await terminal.run('source <(towpath completion bash)')).code, 0)
   terminal.type('towpath regis\t')
   await terminal.shows(/towpath register $/)
   terminal.type(CLEAR_LINE)
 }
 
-async function deletes(terminal: Terminal, cli: CommandLine): Promise<void> {
+async function testDeletion(terminal: Terminal, cli: CommandLine): Promise<void> {
   const question = /Delete server "alpha"\? \[y\/N\] $/
   const kept = await terminal.run('towpath deregister alpha', [question, 'n\n'])
   assert.equal(kept.code, 0)
@@ -113,7 +113,7 @@ async function deletes(terminal: Terminal, cli: CommandLine): Promise<void> {
 }
 
 /** Tests that pruning asks for confirmation of each record missing from the files. */
-async function prunes(terminal: Terminal, cli: CommandLine): Promise<void> {
+async function testPruning(terminal: Terminal, cli: CommandLine): Promise<void> {
   const folder = join(cli.home, 'wanted')
   const group = (name: string) => JSON.stringify({ name, included_servers: [] })
   await mkdir(join(folder, 'groups'), { recursive: true })

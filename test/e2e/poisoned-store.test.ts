@@ -6,7 +6,7 @@ import { engines, freshDatabase, freshPlace, startRegistry, tempDir } from '../s
 import { until } from '../until.ts'
 import { actorAt, skip } from './enterprise.ts'
 import { request, startGateway } from './harness.ts'
-import { at, startUpstream, textResult, type Message } from './upstream.ts'
+import { registrationOf, startUpstream, textResult, type Message } from './upstream.ts'
 
 const keys: Record<ItemKind, string> = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' }
 const kinds = ['tool', 'prompt', 'resource', 'template'] as const
@@ -79,7 +79,7 @@ test(
     const upstream = await startUpstream(t, 'p', { onRequest })
     const { first, second, start, headers } = await startReplicas(t)
     const admin = (method: string, path: string, body?: unknown) => request(first.url + path, method, body, headers)
-    assert.equal((await admin('POST', '/api/v0/servers', at('p', upstream))).status, 201)
+    assert.equal((await admin('POST', '/api/v0/servers', registrationOf('p', upstream))).status, 201)
     const made = await admin('POST', '/api/v0/clients', { name: 'c1', allowed_servers: ['*'] })
     const call = async (url: string) =>
       (await actorAt(t, url, made.body.access_token).modern('tools/call', { name: 'p__echo', arguments: {} })).status

@@ -13,7 +13,7 @@ import {
   userRecord
 } from './enterprise.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 test('AN-16 a token belongs to one user or client', { skip }, async (t) => {
   const { admin, as } = await startEnterprise(t)
@@ -197,7 +197,7 @@ test(
     const { admin, user } = gateway
     const secrets = ['sent-1-bearer', 'sent-2-header', 'sent-3-oauth', 'sent-4-env']
     const recorder = await startRecorder(null, { name: 'alpha' })
-    later(t, recorder.close)
+    addCleanup(t, recorder.close)
     const http = {
       name: 'alpha',
       transport: 'streamable_http',

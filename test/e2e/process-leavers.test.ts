@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { root, startGateway, type Gateway } from './harness.ts'
-import { running } from './process-tree.ts'
+import { findProcesses } from './process-tree.ts'
 
 const file = (name: string) => join(root, 'test/fixtures/stdio', name)
 
@@ -26,8 +26,8 @@ function leaving(way: Way, token: string, session_mode: 'stateless' | 'stateful'
 /** Returns a marker for command lines; processes with it that still run are killed when the test ends. */
 function freshToken(t: TestContext): string {
   const token = randomUUID()
-  later(t, () => {
-    for (const { pid } of running(token)) process.kill(pid, 'SIGKILL')
+  addCleanup(t, () => {
+    for (const { pid } of findProcesses(token)) process.kill(pid, 'SIGKILL')
   })
   return token
 }
@@ -44,8 +44,8 @@ const call = async (gateway: Gateway, way: Way) => {
   const { status, text } = await gateway.post('/api/v0/tools/invoke', { name: `${nameOf(way)}__pid` })
   assert.equal(status, 200, text)
 }
-const gone = (token: string, when: string) => until(`the end of all ${when}`, () => running(token).length === 0)
-const there = (way: Way, token: string) => until(`all of "${way}"`, () => running(token).length >= ways[way])
+const gone = (token: string, when: string) => until(`the end of all ${when}`, () => findProcesses(token).length === 0)
+const there = (way: Way, token: string) => until(`all of "${way}"`, () => findProcesses(token).length >= ways[way])
 
 for (const way of Object.keys(ways) as Way[]) {
   test(`CR-A6: what a stdio server starts outside its session ends with it: ${way}`, async (t) => {
@@ -62,7 +62,7 @@ for (const way of Object.keys(ways) as Way[]) {
     await there(way, token)
     assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
     await gone(token, 'after the removal')
-    assert.equal(running(bystander).length, 1, "another's process is left alone")
+    assert.equal(findProcesses(bystander).length, 1, "another's process is left alone")
   })
 }
 
@@ -79,9 +79,10 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const code = await gateway.stop(signal)
     if (signal === 'SIGTERM') {
       assert.equal(code, 0, 'a clean end')
-      for (const [way, token] of tokens) assert.deepEqual(running(token), [], `nothing is left of "${way}" at its end`)
+      for (const [way, token] of tokens)
+        assert.deepEqual(findProcesses(token), [], `nothing is left of "${way}" at its end`)
     }
     for (const [way, token] of tokens) await gone(token, `of "${way}"`)
-    assert.equal(running(bystander).length, 1, "another's process is left alone")
+    assert.equal(findProcesses(bystander).length, 1, "another's process is left alone")
   })
 }

@@ -49,5 +49,5 @@ export function descendants(pid: number): Descendant[] {
 export const isAlive = (pid: number) => processes().some((one) => one.pid === pid && one.state !== 'Z')
 
 /** Returns living processes whose command line contains this text. */
-export const running = (text: string) =>
+export const findProcesses = (text: string) =>
   processes().filter(({ command, state }) => state !== 'Z' && command.includes(text))

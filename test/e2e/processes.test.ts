@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { restart, root, startGateway, type Gateway } from './harness.ts'
 import { until } from '../until.ts'
 import { connectV1 } from './peers.ts'
@@ -91,7 +91,7 @@ test('LC-04 a killed gateway leaves no server process behind its next start', as
   const good = Number(textOf((await call(gateway, 'good__pid')).body))
   const stubborn = Number(textOf((await call(gateway, 'stubborn__pid')).body))
   assert.ok(isAlive(good) && isAlive(stubborn))
-  later(t, () => {
+  addCleanup(t, () => {
     for (const pid of pidsIn(pidFile)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
   })
 

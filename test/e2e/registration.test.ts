@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { engines, freshPlace } from '../store.ts'
 import { freePort, restart, startGateway, type Gateway } from './harness.ts'
 import { until } from '../until.ts'
-import { at, echoTool, sendResult, startUpstream, textResult } from './upstream.ts'
+import { registrationOf, echoTool, sendResult, startUpstream, textResult } from './upstream.ts'
 
 const twoHundred = Array.from({ length: 200 }, (_, index) => ({
   name: `tool_${index}`,
@@ -23,7 +23,7 @@ for (const engine of engines) {
     const upstream = await startUpstream(t, 'many', { tools: twoHundred })
     let gateway = await startGateway(t, { place: await freshPlace(t, engine) })
     const start = performance.now()
-    await gateway.register(at('many', upstream))
+    await gateway.register(registrationOf('many', upstream))
     const usual = performance.now() - start
     assert.deepEqual(await counts(gateway), [1, 200])
 
@@ -31,7 +31,7 @@ for (const engine of engines) {
     const rounds = engine === 'pglite' ? 3 : 8
     for (let round = 0; round < rounds; round++) {
       assert.equal((await gateway.remove('/api/v0/servers/many')).status, 204)
-      const answer = gateway.post('/api/v0/servers', at('many', upstream)).catch(() => undefined)
+      const answer = gateway.post('/api/v0/servers', registrationOf('many', upstream)).catch(() => undefined)
       await delay((usual * (round + 0.5)) / rounds)
       await gateway.stop('SIGKILL')
       const acknowledged = (await answer)?.status === 201
@@ -39,7 +39,7 @@ for (const engine of engines) {
       const [servers, tools] = await counts(gateway)
       assert.ok(tools === servers * 200 && servers <= 1, `${servers} servers with ${tools} tools`)
       if (acknowledged) assert.equal(servers, 1, 'what was acknowledged is there')
-      if (servers === 0) await gateway.register(at('many', upstream))
+      if (servers === 0) await gateway.register(registrationOf('many', upstream))
     }
   })
 
@@ -47,7 +47,7 @@ for (const engine of engines) {
     const upstream = await startUpstream(t, 'alpha')
     const gateway = await startGateway(t, { place: await freshPlace(t, engine) })
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => gateway.post('/api/v0/servers', at('alpha', upstream)))
+      Array.from({ length: 20 }, () => gateway.post('/api/v0/servers', registrationOf('alpha', upstream)))
     )
     assert.deepEqual(
       answers.map(({ status }) => status).toSorted((a, b) => a - b),
@@ -67,11 +67,11 @@ test('LC-11 a forced replacement lets the call under way end, and later calls re
   })
   const after = await startUpstream(t, 'after', { tools: [slow] })
   const gateway = await startGateway(t)
-  await gateway.register(at('alpha', before))
+  await gateway.register(registrationOf('alpha', before))
 
   const underWay = gateway.post('/api/v0/tools/invoke', { name: 'alpha__slow' })
   await until('the call upstream', () => before.calls() === 1)
-  const replaced = await gateway.post('/api/v0/servers?force=true', at('alpha', after))
+  const replaced = await gateway.post('/api/v0/servers?force=true', registrationOf('alpha', after))
   assert.deepEqual([replaced.status, replaced.body.url], [201, after.url])
   for (let call = 1; call <= 5; call++) {
     const answer = await gateway.post('/api/v0/tools/invoke', { name: 'alpha__slow', call })
@@ -87,14 +87,14 @@ test('LC-12 a forced replacement by a dead or silent upstream fails and leaves t
   const alpha = await startUpstream(t, 'alpha')
   const silent = await startUpstream(t, 'silent', { onRequest: () => true })
   const gateway = await startGateway(t, { env: { TOWPATH_CONNECT_TIMEOUT_MS: '3000' } })
-  await gateway.register(at('alpha', alpha))
+  await gateway.register(registrationOf('alpha', alpha))
   const configuration = await gateway.get('/api/v0/server_configs')
   const tools = await gateway.get('/api/v0/tools')
 
   const dead = { url: `http://127.0.0.1:${await freePort()}/mcp` }
-  const refused = await gateway.post('/api/v0/servers?force=true', at('alpha', dead))
+  const refused = await gateway.post('/api/v0/servers?force=true', registrationOf('alpha', dead))
   assert.deepEqual([refused.status, typeof refused.body.error], [502, 'string'])
-  const late = await gateway.post('/api/v0/servers?force=true', at('alpha', silent))
+  const late = await gateway.post('/api/v0/servers?force=true', registrationOf('alpha', silent))
   assert.deepEqual([late.status, typeof late.body.error], [504, 'string'])
 
   assert.deepEqual((await gateway.get('/api/v0/server_configs')).body, configuration.body)
@@ -106,7 +106,7 @@ test('LC-12 a forced replacement by a dead or silent upstream fails and leaves t
 test('LC-18 fifty switches of one server from ten callers leave every view with the last state', async (t) => {
   const alpha = await startUpstream(t, 'alpha')
   const gateway = await startGateway(t)
-  await gateway.register(at('alpha', alpha))
+  await gateway.register(registrationOf('alpha', alpha))
   const caller = async (first: number) => {
     for (let step = 0; step < 5; step++) {
       const action = (first + step) % 2 === 0 ? 'disable' : 'enable'

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { engines, freshDatabase, tempDir } from '../store.ts'
 import { startGateway, type Gateway } from './harness.ts'
 import { until } from '../until.ts'
-import { at, startUpstream } from './upstream.ts'
+import { registrationOf, startUpstream } from './upstream.ts'
 
 const skip = engines.includes('postgres') ? false : 'no PostgreSQL'
 
@@ -22,7 +22,9 @@ test('LC-09 of twenty registrations of one name at two replicas exactly one succ
   const upstream = await startUpstream(t, 'alpha')
   const replicas = await startTwo(t)
   const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, index) => replicas[index % 2]!.post('/api/v0/servers', at('alpha', upstream)))
+    Array.from({ length: 20 }, (_, index) =>
+      replicas[index % 2]!.post('/api/v0/servers', registrationOf('alpha', upstream))
+    )
   )
   assert.deepEqual(
     answers.map(({ status }) => status).toSorted((a, b) => a - b),
@@ -38,7 +40,7 @@ test('LC-09 of twenty registrations of one name at two replicas exactly one succ
 test('LC-13 what one replica switches off or removes, the other refuses within two seconds', { skip }, async (t) => {
   const upstream = await startUpstream(t, 'alpha')
   const [a, b] = await startTwo(t)
-  await a.register({ ...at('alpha', upstream), bearer_token: 'shared-between-the-replicas' })
+  await a.register({ ...registrationOf('alpha', upstream), bearer_token: 'shared-between-the-replicas' })
   const call = async () => (await b.post('/api/v0/tools/invoke', { name: 'alpha__echo' })).status
   const times: number[] = []
   const becomes = async (status: number) => {

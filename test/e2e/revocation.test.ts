@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { META, modernBody, modernHeaders, openStream, type OpenStream } from '../integration/mcp-helpers.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import {
   addUpstream,
   createUser,
@@ -16,7 +16,7 @@ import {
 import { openEventClient } from './event-client.ts'
 import { until } from '../until.ts'
 
-const methodsOf = ({ heard }: OpenStream) => (heard as { method?: string }[]).map(({ method }) => method)
+const methodsOf = ({ messages }: OpenStream) => (messages as { method?: string }[]).map(({ method }) => method)
 
 /** Opens every kind of stream that a client can hold open, at one replica. */
 async function openStreams(t: TestContext, { url }: Enterprise, actor: Actor): Promise<OpenStream[]> {
@@ -61,7 +61,7 @@ for (const [what, revoke] of [
     const replicas = [one, two]
     const theirs = (await Promise.all(replicas.map((each) => openStreams(t, each, each.cliAll)))).flat()
     const others = (await Promise.all(replicas.map((each) => openStreams(t, each, each.cliA)))).flat()
-    assert.ok([...theirs, ...others].every(({ status, ended }) => status === 200 && !ended()))
+    assert.ok([...theirs, ...others].every(({ status, hasEnded }) => status === 200 && !hasEnded()))
     const slow = { name: 'alpha__slow', arguments: { ms: 60_000 } }
     const calls = replicas.flatMap(({ cliAll }) => [
       cliAll.modern('tools/call', slow),
@@ -71,7 +71,7 @@ for (const [what, revoke] of [
     await until('the calls are in progress', () => alpha.calls('tools/call').length === calls.length)
 
     assert.ok((await revoke(one.admin)).status < 300)
-    await until('their streams end', () => theirs.every(({ ended }) => ended()))
+    await until('their streams end', () => theirs.every(({ hasEnded }) => hasEnded()))
     for (const answer of await Promise.all(calls)) assert.equal(answer.status, 401)
     for (const { cliAll } of replicas) {
       await until('the token is refused', async () => (await cliAll.modern('tools/list')).status === 401)
@@ -79,16 +79,16 @@ for (const [what, revoke] of [
     }
     await until('the upstream is told', () => alpha.calls('notifications/cancelled').length === calls.length)
 
-    const before = theirs.map(({ heard }) => heard.length)
+    const before = theirs.map(({ messages }) => messages.length)
     await one.admin.post('/api/v0/tools/disable?entity=alpha__echo')
     await until('the others hear of what changes', () =>
       others.every((stream) => methodsOf(stream).includes('notifications/tools/list_changed'))
     )
     assert.deepEqual(
-      theirs.map(({ heard }) => heard.length),
+      theirs.map(({ messages }) => messages.length),
       before
     )
-    assert.ok(others.every(({ ended }) => !ended()))
+    assert.ok(others.every(({ hasEnded }) => !hasEnded()))
   })
 }
 
@@ -122,7 +122,7 @@ test(
     alpha.announce('notifications/resources/updated', { uri: 'fixture://note' })
     await until('nobody follows the resource any more', () => alpha.calls('resources/unsubscribe').length > 0)
     assert.deepEqual(listeners.map(updates), before)
-    assert.ok(streams.every(({ ended }) => !ended()))
+    assert.ok(streams.every(({ hasEnded }) => !hasEnded()))
   }
 )
 
@@ -199,9 +199,9 @@ for (const [what, revoke] of [
     const gateway = await startEnterprise(t)
     const second = gateway.as(await createUser(gateway.admin, { name: 'second', role: 'admin' }))
     const recorder = await startRecorder(null, { name: 'late' })
-    later(t, recorder.close)
+    addCleanup(t, recorder.close)
     const proxy = await startFaultProxy(recorder.url)
-    later(t, proxy.close)
+    addCleanup(t, proxy.close)
     proxy.freeze()
     const server = { name: 'late', transport: 'streamable_http', url: proxy.urlOf(recorder.url) }
     const registering = second.post('/api/v0/servers', server)

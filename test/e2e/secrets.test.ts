@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { actorAt, addUpstream, skip, startEnterprise, type Actor, type Enterprise } from './enterprise.ts'
 import { root, startGateway } from './harness.ts'
 import { until } from '../until.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 /** Returns text with characters that JSON, URLs and base64 encode differently. */
 const sentinel = (name: string) =>
@@ -69,7 +69,7 @@ async function startTalkative(t: TestContext): Promise<string> {
     response.end(told)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  later(t, () => new Promise((resolve) => server.close(resolve)))
+  addCleanup(t, () => new Promise((resolve) => server.close(resolve)))
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 

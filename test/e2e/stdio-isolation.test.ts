@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { chmod, chown, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { engines, freshPlace, later, tempDir } from '../store.ts'
+import { engines, freshPlace, addCleanup, tempDir } from '../store.ts'
 import { actorAt, initialize, key, registerAs, skip } from './enterprise.ts'
 import { root, startGateway, type Gateway, type GatewayOptions } from './harness.ts'
 import { until } from '../until.ts'
@@ -81,7 +81,7 @@ test(
   async (t) => {
     const token = 'administrator-of-this-test'
     const full = openSync('/dev/full', 'w')
-    later(t, () => closeSync(full))
+    addCleanup(t, () => closeSync(full))
     const place = await freshPlace(t, 'postgres')
     const env = { ...key, TOWPATH_ADMIN_TOKEN: token, TOWPATH_SPARE_SESSIONS: '0', OTHER_SECRET: 'sentinel' }
     const gateway = await startGateway(t, { place, env, stdio: ['ignore', full, full] })
@@ -117,7 +117,7 @@ test(
   }
 )
 
-interface Pried {
+interface PryReport {
   readonly parent: { readonly cmdline: unknown; readonly environ: unknown; readonly mem: unknown; readonly fd: unknown }
   readonly files: readonly unknown[]
   readonly status: string
@@ -184,7 +184,7 @@ for (const [who, launcher] of [
     const text = await call(gateway, 'alpha__pry', { files: secrets })
     for (const sentinel of sentinels) assert.equal(text.includes(sentinel), false)
 
-    const { parent, files, status } = JSON.parse(text) as Pried
+    const { parent, files, status } = JSON.parse(text) as PryReport
     assert.deepEqual([parent.environ, parent.mem, parent.fd], Array(3).fill({ code: 'EACCES' }))
     assert.equal(String(parent.cmdline).replace(/\0+$/, ''), 'towpath')
     assert.deepEqual(files, Array(2).fill({ code: 'EACCES' }))
@@ -210,7 +210,7 @@ test('LC-04 the processes of a second user do not outlive a killed gateway', { s
   const { gateway } = await startWithSecretFiles(t, asUser)
   await gateway.register(stdio('stubborn', 'stubborn.mjs', { session_mode: 'stateful' }))
   const pid = Number(await call(gateway, 'stubborn__pid'))
-  later(t, () => isAlive(pid) && process.kill(pid, 'SIGKILL'))
+  addCleanup(t, () => isAlive(pid) && process.kill(pid, 'SIGKILL'))
   await gateway.stop('SIGKILL')
   await until('its end', () => !isAlive(pid))
 })
@@ -218,6 +218,6 @@ test('LC-04 the processes of a second user do not outlive a killed gateway', { s
 test("SE-11 neither arguments nor environment of the gateway's own start are in its command line", async (t) => {
   const gateway = await startGateway(t, { args: ['--log-level', 'warn'] })
   await gateway.register(stdio('alpha', 'prying.mjs'))
-  const { parent } = await callJson<Pried>(gateway, 'alpha__pry')
+  const { parent } = await callJson<PryReport>(gateway, 'alpha__pry')
   assert.equal(String(parent.cmdline).replace(/\0+$/, ''), 'towpath')
 })

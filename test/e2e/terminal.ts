@@ -26,10 +26,10 @@ export interface Terminal {
   /** Waits until the output since the last command matches. */
   shows(pattern: RegExp): Promise<void>
   /** Types a command line, answers its prompts, and waits until it ends. Returns the output and the exit code. */
-  run(line: string, ...answers: readonly (readonly [question: RegExp, answer: string])[]): Promise<Ended>
+  run(line: string, ...answers: readonly (readonly [question: RegExp, answer: string])[]): Promise<TerminalResult>
 }
 
-export interface Ended {
+export interface TerminalResult {
   readonly shown: string
   readonly code: number
 }

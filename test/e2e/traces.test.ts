@@ -5,7 +5,7 @@ import { attributesOf, startCollector, type Collector, type ReceivedSpan } from 
 import { actorAt, type Actor } from './enterprise.ts'
 import { startGateway, type Gateway } from './harness.ts'
 import { until } from '../until.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 const TRACE = 'a'.repeat(32)
 const PARENT = 'b'.repeat(16)
@@ -13,16 +13,16 @@ const traceparent = `00-${TRACE}-${PARENT}-01`
 const other = `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01`
 const tracestate = 'vendor=one,other=two'
 
-interface Traced {
+interface TracedGateway {
   readonly gateway: Gateway
   readonly actor: Actor
   readonly alpha: Recorder
 }
 
-async function start(t: TestContext, env: NodeJS.ProcessEnv, options: RecorderOptions = {}): Promise<Traced> {
+async function start(t: TestContext, env: NodeJS.ProcessEnv, options: RecorderOptions = {}): Promise<TracedGateway> {
   const gateway = await startGateway(t, { env: { TOWPATH_TRACE_CONTEXT: 'all', ...env } })
   const alpha = await startRecorder(null, { legacy: 'sessionless', ...options })
-  later(t, alpha.close)
+  addCleanup(t, alpha.close)
   await gateway.register({ name: 'alpha', transport: 'streamable_http', url: alpha.url })
   return { gateway, actor: actorAt(t, gateway.url), alpha }
 }
@@ -35,7 +35,7 @@ const exporting = (collector: Collector) => ({
 
 async function startTraced(t: TestContext, options: RecorderOptions = {}, env: NodeJS.ProcessEnv = {}) {
   const collector = await startCollector(null)
-  later(t, collector.close)
+  addCleanup(t, collector.close)
   return { collector, ...(await start(t, { ...exporting(collector), ...env }, options)) }
 }
 
@@ -170,7 +170,7 @@ test('what is left is sent when the gateway stops; a collector that does not ans
   assert.equal(collector.spans().length, 2)
 
   const silent = await startCollector(null, true)
-  later(t, silent.close)
+  addCleanup(t, silent.close)
   const stuck = await start(t, { ...exporting(silent), ...slow })
   await stuck.actor.legacy('tools/call', call())
   assert.equal(await stuck.gateway.stop(), 0, 'no SIGKILL was needed')

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import { freshDataDir, later, tempDir } from '../store.ts'
+import { freshDataDir, addCleanup, tempDir } from '../store.ts'
 import { administer } from '../templates.ts'
 import { useConfiguration } from './client-config.ts'
 import { skip } from './enterprise.ts'
@@ -77,7 +77,7 @@ test('who follows the tutorial of the team gateway gets there, with every client
   const name = `tutorial_${randomUUID().replaceAll('-', '')}`
   const own = new URL(adminUrl)
   Object.assign(own, { username: name, password: 'change-this', pathname: `/${name}` })
-  later(t, async () => {
+  addCleanup(t, async () => {
     await administer(adminUrl, `drop database if exists ${name} with (force)`)
     await administer(adminUrl, `drop role if exists ${name}`)
   })

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { modernBody, modernHeaders } from '../integration/mcp-helpers.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { key } from './enterprise.ts'
 import { startGateway, type Gateway, type GatewayOptions } from './harness.ts'
 import { startUpstream } from './upstream.ts'
@@ -53,7 +53,7 @@ function listTools(): string {
 /** Sends on each of many connections and reads nothing; resolves once the kernel has accepted every request. */
 async function sendUnread(t: TestContext, port: number, request: string): Promise<Socket[]> {
   const sockets = Array.from({ length: SOCKETS }, () => connect(port, '127.0.0.1').on('error', () => {}))
-  later(t, () => sockets.forEach((socket) => socket.destroy()))
+  addCleanup(t, () => sockets.forEach((socket) => socket.destroy()))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.write(request.repeat(PIPELINED), resolve))))
   return sockets

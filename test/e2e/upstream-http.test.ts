@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { freePort, startGateway } from './harness.ts'
 import { until } from '../until.ts'
 import { connectV1 } from './peers.ts'
-import { at, echoTool, sendJson, sendResult, startUpstream, textResult, type Message } from './upstream.ts'
+import { registrationOf, echoTool, sendJson, sendResult, startUpstream, textResult, type Message } from './upstream.ts'
 
 const times = async <T>(work: () => Promise<T>) => {
   const start = performance.now()
@@ -20,23 +20,26 @@ const slowTool = { ...echoTool, name: 'slow' }
 test('UP-01 an upstream that accepts connections and says nothing is a timeout, and nothing is registered', async (t) => {
   const mute = createServer(() => {})
   await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
-  later(t, () => mute.close())
+  addCleanup(t, () => mute.close())
   const gateway = await startGateway(t, { env: { TOWPATH_CONNECT_TIMEOUT_MS: '3000' } })
   const url = `http://127.0.0.1:${(mute.address() as AddressInfo).port}/mcp`
 
-  const { result, took } = await times(() => gateway.post('/api/v0/servers', at('alpha', { url })))
+  const { result, took } = await times(() => gateway.post('/api/v0/servers', registrationOf('alpha', { url })))
   assert.deepEqual([result.status, typeof result.body.error], [504, 'string'])
   assert.ok(took > 2_500, `${took} ms`)
   assert.deepEqual((await gateway.get('/api/v0/servers')).body, [])
-  assert.equal((await gateway.post('/api/v0/servers', at('alpha', await startUpstream(t, 'alpha')))).status, 201)
+  assert.equal(
+    (await gateway.post('/api/v0/servers', registrationOf('alpha', await startUpstream(t, 'alpha')))).status,
+    201
+  )
 })
 
 test('UP-02 a call that hangs ends at its limit, is cancelled upstream and costs nobody else anything', async (t) => {
   const alpha = await startUpstream(t, 'alpha', { tools: [slowTool], onCall: () => {} })
   const beta = await startUpstream(t, 'beta')
   const gateway = await startGateway(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '5000' } })
-  await gateway.register(at('alpha', alpha))
-  await gateway.register(at('beta', beta))
+  await gateway.register(registrationOf('alpha', alpha))
+  await gateway.register(registrationOf('beta', beta))
   const client = await connectV1(t, gateway.url)
 
   let over = 0
@@ -91,7 +94,7 @@ test('UP-04 a faulty answer is an error of that call alone', async (t) => {
       fault === undefined ? sendResult(response, message, textResult('fine')) : faults[fault]!(message, response)
   })
   const gateway = await startGateway(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '5000' } })
-  await gateway.register(at('alpha', alpha))
+  await gateway.register(registrationOf('alpha', alpha))
   const call = () => gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' })
   for (const name of Object.keys(faults)) {
     fault = name
@@ -110,7 +113,7 @@ test("UP-05 an upstream's error page is not passed on", async (t) => {
       response.writeHead(502, { 'content-type': 'text/html' }).end(`<p>${sentinel}</p>`.repeat(1_000_000 / 22))
   })
   const gateway = await startGateway(t)
-  await gateway.register(at('alpha', alpha))
+  await gateway.register(registrationOf('alpha', alpha))
   const answer = await gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' })
   assert.deepEqual([answer.status, typeof answer.body.error], [502, 'string'])
   assert.ok(answer.text.length < 4096 && !answer.text.includes(sentinel), answer.text.slice(0, 200))
@@ -127,7 +130,7 @@ test('UP-06 an event stream that ends without a result is an error at once', asy
         )
   })
   const gateway = await startGateway(t)
-  await gateway.register(at('alpha', alpha))
+  await gateway.register(registrationOf('alpha', alpha))
   const result = await gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' })
   assert.deepEqual([result.status, typeof result.body.error], [502, 'string'])
 })
@@ -155,7 +158,7 @@ test('UP-07 an answer without end is cut at the limit and takes little memory', 
       isEndless ? endless(message, response) : sendResult(response, message, textResult('fine'))
   })
   const gateway = await startGateway(t)
-  await gateway.register(at('alpha', alpha))
+  await gateway.register(registrationOf('alpha', alpha))
   const before = residentMiB(gateway.pid)
   let peak = before
   const sampler = setInterval(() => {
@@ -177,7 +180,7 @@ test('UP-13 lists come whole and at once although one server is dead and one han
   const gateway = await startGateway(t, { env: { ...forever, TOWPATH_CALL_TOTAL_TIMEOUT_MS: '3600000' } })
   for (const name of names) {
     const upstream = await startUpstream(t, name, { onRequest: () => name === 'hanging' && hangs })
-    await gateway.register(at(name, upstream))
+    await gateway.register(registrationOf(name, upstream))
     if (name === 'dead') await upstream.close()
   }
   hangs = true
@@ -204,7 +207,7 @@ test('UP-13 lists come whole and at once although one server is dead and one han
 test('an upstream that refuses connections is unreachable, and nothing is registered', async (t) => {
   const gateway = await startGateway(t)
   const url = `http://127.0.0.1:${await freePort()}/mcp`
-  const answer = await gateway.post('/api/v0/servers', at('alpha', { url }))
+  const answer = await gateway.post('/api/v0/servers', registrationOf('alpha', { url }))
   assert.deepEqual([answer.status, typeof answer.body.error], [502, 'string'])
   assert.deepEqual((await gateway.get('/api/v0/servers')).body, [])
 })

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { cleanEnv, startGateway } from './harness.ts'
 
 const run = promisify(execFile)
@@ -15,9 +15,9 @@ const steps = [...guide.matchAll(/^```sh\n(.*?)^```/gms)].map((match) => match[1
 
 test('the steps of the guide to OAuth work as they are written', async (t) => {
   const as = await startAuthorizationServer(null, { refresh: false })
-  later(t, as.close)
+  addCleanup(t, as.close)
   const upstream = await startProtected(null, as)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const gateway = await startGateway(t)
   const follow = async (step: string, env: Record<string, string> = {}) => {
     const text = step.replace('https://mcp.example.com/mcp', upstream.url)

@@ -5,14 +5,14 @@ import {
   type AuthorizationServer,
   type AuthorizationSwitches
 } from '../fixtures/oauth/authorization-server.ts'
-import { startProtected, type Protected } from '../fixtures/oauth/protected.ts'
-import { later } from '../store.ts'
+import { startProtected, type ProtectedUpstream } from '../fixtures/oauth/protected.ts'
+import { addCleanup } from '../store.ts'
 import { skip, startEnterprise, startReplica, type Actor, type Enterprise } from './enterprise.ts'
 import { until } from '../until.ts'
 
 interface Setup {
   readonly as: AuthorizationServer
-  readonly upstream: Protected
+  readonly upstream: ProtectedUpstream
   readonly first: Enterprise
   readonly second: Enterprise
 }
@@ -22,9 +22,9 @@ const completion = (id: string) => `/api/v0/upstream_oauth/sessions/${id}/comple
 
 async function setUp(t: TestContext, switches: Partial<AuthorizationSwitches> = {}): Promise<Setup> {
   const as = await startAuthorizationServer(null, switches)
-  later(t, as.close)
+  addCleanup(t, as.close)
   const upstream = await startProtected(null, as)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const first = await startEnterprise(t)
   return { as, upstream, first, second: await startReplica(t, first) }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startSse } from '../fixtures/http/sse.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { actorAt, key, type Actor } from './enterprise.ts'
 import { root, startGateway } from './harness.ts'
@@ -58,7 +58,7 @@ for (const mode of ['enterprise', 'development'] as const) {
     const { attacker, register } = await setUp(t, {}, mode === 'enterprise')
     const http = await startRecorder(null)
     const sse = await startSse(null)
-    for (const { close } of [http, sse]) later(t, close)
+    for (const { close } of [http, sse]) addCleanup(t, close)
     await register(stdio)
     await register({ name: 'http', transport: 'streamable_http', url: http.url })
     await register({ name: 'sse', transport: 'sse', url: sse.url })
@@ -143,7 +143,7 @@ for (const transport of ['streamable_http', 'sse'] as const) {
     })
     const recorder = await startRecorder(null)
     const sse = await startSse(null)
-    for (const { close } of [recorder, sse]) later(t, close)
+    for (const { close } of [recorder, sse]) addCleanup(t, close)
     const isSse = transport === 'sse'
     await register({ name: 'far', transport, url: isSse ? sse.url : recorder.url })
     const open = () => (isSse ? new Set(sse.streams.keys()) : new Set(recorder.sessions))
@@ -163,7 +163,7 @@ for (const transport of ['streamable_http', 'sse'] as const) {
 test('SR-M6 a client whose stateful sessions are all in use gets 429 with Retry-After, others go on', async (t) => {
   const { attacker, victim, register } = await setUp(t, { TOWPATH_UPSTREAM_SESSIONS_PER_PRINCIPAL: '2' })
   const recorder = await startRecorder(null)
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   await register({ name: 'far', transport: 'streamable_http', url: recorder.url })
   const sessions = [await attacker.initialize(), await attacker.initialize(), await attacker.initialize()]
   const held = sessions
@@ -191,7 +191,7 @@ test('SR-M6 in development mode, where everybody is one principal, all places ma
     false
   )
   const recorder = await startRecorder(null)
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   await register({ name: 'far', transport: 'streamable_http', url: recorder.url })
   await register(stdio)
   for (let at = 0; at < 3; at++) {

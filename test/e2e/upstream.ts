@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 /** Keep-alive time: on a busy machine a shorter one closes the socket just as the next call is sent on it. */
 const IDLE_MS = 120_000
@@ -18,7 +18,7 @@ export interface Message {
 }
 
 /** A request to the upstream. */
-export interface Recorded {
+export interface RecordedRequest {
   readonly message: Message
   /** True once the gateway has closed the connection before the response. */
   abandoned: boolean
@@ -27,7 +27,7 @@ export interface Recorded {
 /** A recording Streamable HTTP server without sessions. Tests make it misbehave by answering calls themselves. */
 export interface Upstream {
   readonly url: string
-  readonly requests: Recorded[]
+  readonly requests: RecordedRequest[]
   calls(): number
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export const textResult = (value: string) => ({ content: [{ type: 'text', text: 
 
 export async function startUpstream(t: TestContext, name: string, options: UpstreamOptions = {}): Promise<Upstream> {
   const { tools = [echoTool] } = options
-  const requests: Recorded[] = []
+  const requests: RecordedRequest[] = []
   const methods: Record<string, (message: Message) => object> = {
     initialize: () => ({
       protocolVersion: '2025-11-25',
@@ -91,7 +91,7 @@ export async function startUpstream(t: TestContext, name: string, options: Upstr
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   }
-  later(t, close)
+  addCleanup(t, close)
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     requests,
@@ -101,4 +101,4 @@ export async function startUpstream(t: TestContext, name: string, options: Upstr
 }
 
 /** Returns the registration of an upstream at a URL. */
-export const at = (name: string, { url }: { url: string }) => ({ name, transport: 'streamable_http', url })
+export const registrationOf = (name: string, { url }: { url: string }) => ({ name, transport: 'streamable_http', url })

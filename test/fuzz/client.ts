@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { framing, measured, write } from './message.ts'
+import { parseRequests, withContentLength, write } from './message.ts'
 import { mutateBytes, mutateFraming, mutateMeaning } from './mutate.ts'
 import { judge, type Case } from './oracle.ts'
 import type { Options, Outcome } from './options.ts'
@@ -30,7 +30,7 @@ function makeCase(seed: number, number: number, access: Access): Case {
     const kind = random.below(10)
     const isRequest = kind < 6
     const text = isRequest
-      ? write(kind === 0 ? measured(request) : mutateMeaning(random, request))
+      ? write(kind === 0 ? withContentLength(request) : mutateMeaning(random, request))
       : kind < 8
         ? mutateFraming(random, request)
         : mutateBytes(random, request)
@@ -39,7 +39,7 @@ function makeCase(seed: number, number: number, access: Access): Case {
 }
 
 async function run({ text, isRequest }: Case, { access }: Target): Promise<string | undefined> {
-  const { complete, hasRest } = framing(text)
+  const { complete, hasRest } = parseRequests(text)
   const isWhole = isRequest && complete.length === 1 && !hasRest
   const patience = isWhole ? { answers: 1, quietMs: 10_000 } : { answers: Infinity, quietMs: 250 }
   const result = await exchange(access.port, text, complete, patience)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 /** Measures the response time of this machine, so that a busy machine is not taken for a hanging gateway. */
 export interface Machine {
@@ -20,7 +20,7 @@ const program = `
 
 export async function startMachine(t: TestContext): Promise<Machine> {
   const child = spawn(process.execPath, ['-e', program], { stdio: ['pipe', 'pipe', 'inherit'] })
-  later(t, () => child.kill('SIGKILL'))
+  addCleanup(t, () => child.kill('SIGKILL'))
   const [port] = (await once(child.stdout, 'data')) as [Buffer]
   const url = `http://127.0.0.1:${port.toString().trim()}/`
   let times: { readonly at: number; readonly tookMs: number }[] = []
@@ -35,7 +35,7 @@ export async function startMachine(t: TestContext): Promise<Machine> {
   }
   // at the end of a run the process may be gone before its answer
   const timer = setInterval(() => void probe().catch(() => {}), EVERY_MS)
-  later(t, () => clearInterval(timer))
+  addCleanup(t, () => clearInterval(timer))
   await probe()
   return {
     delayMs: () => Math.max(...times.map(({ tookMs }) => tookMs), begun === undefined ? 0 : performance.now() - begun)

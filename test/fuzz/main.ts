@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { standalone } from '../standalone.ts'
+import { runStandalone } from '../standalone.ts'
 import { fuzzClients } from './client.ts'
 import type { Mode } from './target.ts'
 import { fuzzUpstreams } from './upstream.ts'
@@ -29,7 +29,7 @@ console.log(`seed ${seed}`)
 let findings = 0
 for (const name of chosen as (keyof typeof kinds)[]) {
   const begun = Date.now()
-  const outcome = await standalone((t) => kinds[name](t, options))
+  const outcome = await runStandalone((t) => kinds[name](t, options))
   const seconds = Math.round((Date.now() - begun) / 1_000)
   console.log(`${name}: ${outcome.cases} cases in ${seconds} s, seed ${seed}, ${outcome.findings} findings`)
   findings += outcome.findings

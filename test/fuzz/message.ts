@@ -15,7 +15,7 @@ export function write({ method, path, version, headers, body }: Request): string
 }
 
 /** Returns the request with a `Content-Length` that matches its body. */
-export const measured = (request: Request): Request => ({
+export const withContentLength = (request: Request): Request => ({
   ...request,
   headers: [
     ...request.headers.filter(([name]) => name.toLowerCase() !== 'content-length'),
@@ -30,14 +30,14 @@ const REQUEST_LINE = /^([!#$%&'*+.^_`|~\w-]+) +[\x21-\x7e\x80-\xff]+ +HTTP\/1\.[
 const FIELD = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/
 
 /** The requests in a text by a strict reading of RFC 9112: any ambiguity counts as broken. */
-export interface Framing {
+export interface ParsedRequests {
   /** Methods of the complete requests. */
   readonly complete: readonly string[]
   /** True if bytes that are not a complete request follow. */
   readonly hasRest: boolean
 }
 
-export function framing(text: string): Framing {
+export function parseRequests(text: string): ParsedRequests {
   const complete: string[] = []
   let at = 0
   for (;;) {

@@ -1,4 +1,4 @@
-import { bytesOf, measured, write, type Request } from './message.ts'
+import { bytesOf, withContentLength, write, type Request } from './message.ts'
 import type { Random } from './random.ts'
 
 type Header = readonly [name: string, value: string]
@@ -262,7 +262,7 @@ export function mutateMeaning(random: Random, seed: Request): Request {
     else if (what < 9) request = { ...request, path: mutatePath(random, request.path) }
     else request = { ...request, method: random.pick(requestMethods) }
   }
-  return measured(request)
+  return withContentLength(request)
 }
 
 const chunkSizes = [
@@ -343,7 +343,7 @@ const damageLines = (random: Random, text: string) => {
 /** Inserts, deletes or changes bytes, writes an invalid version, or appends a second request. */
 export function mutateBytes(random: Random, seed: Request): string {
   let text = write(
-    measured({
+    withContentLength({
       ...seed,
       version: random.chance(0.2)
         ? random.pick(['HTTP/1.0', 'HTTP/0.9', 'HTTP/2.0', 'HTTP/1.10', 'http/1.1', ''])

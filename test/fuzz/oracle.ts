@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { isObject } from '../../src/domain/is-object.ts'
-import { framing, readAnswers, type Answer } from './message.ts'
+import { parseRequests, readAnswers, type Answer } from './message.ts'
 import type { Exchange } from './wire.ts'
 
 /** The bytes sent on one connection. */
@@ -69,7 +69,7 @@ function problemOfStream(body: string): string | undefined {
 
 /** Returns the problem with the received bytes; undefined if there is none. */
 export function judge({ text, isRequest }: Case, { received, isClosed }: Exchange): string | undefined {
-  const { complete, hasRest } = framing(text)
+  const { complete, hasRest } = parseRequests(text)
   let answers: Answer[]
   try {
     answers = readAnswers(received, complete)

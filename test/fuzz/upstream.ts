@@ -64,7 +64,7 @@ async function round(
 const kindOf = (problem: string) => problem.replace(/\d+/g, '').slice(0, 16)
 
 /** Runs a plan on a fresh gateway. Returns the problem and the bytes sent. */
-async function again(t: TestContext, mode: Mode, hostile: HostileServer, plan: Plan) {
+async function replayPlan(t: TestContext, mode: Mode, hostile: HostileServer, plan: Plan) {
   const victim = await startVictim(t, mode)
   try {
     const problem = (await run(victim, hostile, nameOf(0), plan)) ?? (await victim.restart('SIGTERM'))
@@ -81,7 +81,7 @@ async function shrink(t: TestContext, finding: Finding, hostile: HostileServer):
     problem !== undefined && kindOf(problem) === kindOf(finding.problem)
   let smallest: Finding | undefined
   for (const each of [...finding.cases].reverse()) {
-    const { problem, sent } = await again(t, finding.mode, hostile, each.plan)
+    const { problem, sent } = await replayPlan(t, finding.mode, hostile, each.plan)
     if (!isSame(problem)) continue
     smallest = { problem, mode: finding.mode, cases: [each], sent }
     break
@@ -91,7 +91,7 @@ async function shrink(t: TestContext, finding: Finding, hostile: HostileServer):
     const [{ number, plan }] = smallest.cases as [Case]
     for (const candidate of simpler(plan)) {
       if (Date.now() > end) break
-      const { problem, sent } = await again(t, finding.mode, hostile, candidate)
+      const { problem, sent } = await replayPlan(t, finding.mode, hostile, candidate)
       if (!isSame(problem)) continue
       smallest = { problem, mode: finding.mode, cases: [{ number, plan: candidate }], sent }
       isSmaller = true

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { openApp, freshConfig } from '../app.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { begin, call, complete, modes, registration, send, setUp, signIn, type Mode } from './oauth-helpers.ts'
 
 const assumed = { oauth_assume_pkce: true }
@@ -31,9 +31,9 @@ for (const mode of Object.keys(modes) as Mode[]) {
   test(`CR-F5: with the switch S256 is sent and checked, and the switch is in the audit log and in what can be posted back (${mode})`, async (t) => {
     const config = await freshConfig(t, modes[mode])
     const as = await startAuthorizationServer(null, { pkce: undefined })
-    later(t, as.close)
+    addCleanup(t, as.close)
     const upstream = await startProtected(null, as)
-    later(t, upstream.close)
+    addCleanup(t, upstream.close)
     const first = await openApp(config)
     const setup = { app: first, as, upstream, logged: [] }
     const begun = await begin(setup, assumed)
@@ -47,7 +47,7 @@ for (const mode of Object.keys(modes) as Mode[]) {
     assert.match(JSON.stringify(audit), /"oauth_assume_pkce":true/, 'the audit log names the switch')
     await first.close()
     const second = await openApp(config)
-    later(t, () => second.close())
+    addCleanup(t, () => second.close())
     const { body: configs } = await send(second, 'GET', '/server_configs')
     assert.equal(configs[0].oauth_assume_pkce, true, 'it is in the configuration')
     const { body: listed } = await send(second, 'GET', '/servers')

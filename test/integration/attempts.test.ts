@@ -9,7 +9,7 @@ import { buildApp } from '../../src/app.ts'
 import type { AuditEntry } from '../../src/registry/model.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
-import { engines, later, tempDir } from '../store.ts'
+import { engines, addCleanup, tempDir } from '../store.ts'
 import { until } from '../until.ts'
 import { beginWith, complete, registration, setUp } from './oauth-helpers.ts'
 
@@ -47,7 +47,7 @@ async function startListener(t: TestContext) {
     response.writeHead(500).end('no')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  later(t, () => new Promise((resolve) => server.close(resolve)))
+  addCleanup(t, () => new Promise((resolve) => server.close(resolve)))
   listener.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
   return listener
 }
@@ -235,10 +235,10 @@ for (const [mode, env] of Object.entries(modes)) {
     async (t) => {
       const direct = await freshConfig(t, { ...env, TOWPATH_DATABASE_CONNECT_TIMEOUT_MS: '1000' }, 'postgres')
       const proxy = await startFaultProxy(direct.databaseUrl!)
-      later(t, proxy.close)
+      addCleanup(t, proxy.close)
       const databaseUrl = proxy.urlOf(direct.databaseUrl!)
       const app = await buildApp({ ...direct, databaseUrl, directDatabaseUrl: databaseUrl })
-      later(t, () => app.close())
+      addCleanup(t, () => app.close())
       await app.ready()
       await until('the gateway is ready', async () => (await app.inject('/ready')).statusCode === 200)
       const made = await ask(app, 'POST', '/api/v0/servers', stdioServer('known'))

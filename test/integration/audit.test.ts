@@ -6,8 +6,8 @@ import { auditExpiry, insertRows, toAuditRow } from '../../src/registry/audit.ts
 import { deleteExpired } from '../../src/registry/expiry.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { until } from '../until.ts'
-import { startUpstream, at, echoTool } from '../e2e/upstream.ts'
-import { engines, freshPlace, later, type Engine } from '../store.ts'
+import { startUpstream, registrationOf, echoTool } from '../e2e/upstream.ts'
+import { engines, freshPlace, addCleanup, type Engine } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
@@ -100,8 +100,8 @@ for (const engine of engines) {
       headers: { 'x-key': `SENT-${n}-header` },
       oauth_client_secret: `SENT-${n}-oauth`
     })
-    await register(app, { ...at('alpha', { url }), ...secrets(1) })
-    const payload = { ...at('alpha', { url }), ...secrets(2) }
+    await register(app, { ...registrationOf('alpha', { url }), ...secrets(1) })
+    const payload = { ...registrationOf('alpha', { url }), ...secrets(2) }
     assert.equal((await app.inject({ method: 'PUT', url: '/api/v0/servers/alpha', payload })).statusCode, 200)
     await app.inject({ method: 'DELETE', url: '/api/v0/servers/alpha' })
 
@@ -119,7 +119,7 @@ for (const engine of engines) {
     const app = await start(t, engine)
     const tools = [echoTool, { name: 'other', inputSchema: { type: 'object' } }]
     const upstream = await startUpstream(t, 'alpha', { tools })
-    await register(app, at('alpha', upstream))
+    await register(app, registrationOf('alpha', upstream))
     const [{ after: first }] = (await read(app)).entries as [Entry]
     assert.match(first.items['tool echo'], /^[0-9a-f]{64}$/)
 
@@ -234,7 +234,7 @@ for (const engine of engines) {
 
   test(`rows beyond the retention are deleted, and no others (${engine})`, async (t) => {
     const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
-    later(t, () => store.close())
+    addCleanup(t, () => store.close())
     const aged = (action: string, days: number) => ({
       ...toAuditRow({ actor: { kind: 'system', name: 'x' }, action, target: '*' }, 'ok'),
       at: new Date(Date.now() - days * 86_400_000)

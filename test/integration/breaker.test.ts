@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { register } from '../app.ts'
-import { at, startUpstream } from '../e2e/upstream.ts'
+import { registrationOf, startUpstream } from '../e2e/upstream.ts'
 import { addRecorder, startMcp } from './mcp-helpers.ts'
 
 test('an upstream that does not initialise is given a rest, which callers are told; others are served', async (t) => {
@@ -13,7 +13,7 @@ test('an upstream that does not initialise is given a rest, which callers are to
       return isSilent && method === 'initialize'
     }
   })
-  await register(mcp.app, at('slow', slow))
+  await register(mcp.app, registrationOf('slow', slow))
   await addRecorder(t, mcp, 'alpha')
   isSilent = true
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { CallEntry } from '../../src/schemas/call.ts'
 import type { Stats } from '../../src/schemas/stats.ts'
 import { register, startApp } from '../app.ts'
-import { at, echoTool, startUpstream } from '../e2e/upstream.ts'
+import { registrationOf, echoTool, startUpstream } from '../e2e/upstream.ts'
 import { until } from '../until.ts'
 import { makeBreakable } from '../browser/world.ts'
 import { addFaulty, addRecorder, legacyBody, META, MODERN, startMcp } from './mcp-helpers.ts'
@@ -146,7 +146,7 @@ test('switched on, arguments and results are kept, without what looks like a sec
 test('a secret of the server is in no content, wherever it comes up', async (t) => {
   const app = await startApp(t, { env: contents })
   const upstream = await startUpstream(t, 'alpha', { tools: [echoTool] })
-  const server = { ...at('alpha', upstream), bearer_token: 'SENT-bearer-of-alpha' }
+  const server = { ...registrationOf('alpha', upstream), bearer_token: 'SENT-bearer-of-alpha' }
   const answer = await app.inject({ method: 'POST', url: '/api/v0/servers', payload: server })
   assert.equal(answer.statusCode, 201, answer.body)
   await invoke(app, { name: 'alpha__echo', text: 'it is SENT-bearer-of-alpha' })

@@ -10,13 +10,13 @@ import { callExpiry, findCall, readCalls, recordCalls, defaultValues, type CallR
 import { deleteExpired } from '../../src/registry/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store.ts'
 import type { CallFilter } from '../../src/schemas/call.ts'
-import { anyEngine, engines, freshPlace, later, startRegistry, type Engine } from '../store.ts'
+import { anyEngine, engines, freshPlace, addCleanup, startRegistry, type Engine } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
 
 async function openFresh(t: TestContext, engine: Engine): Promise<Store> {
   const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
-  later(t, () => store.close())
+  addCleanup(t, () => store.close())
   return store
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { freshConfig, openApp } from '../app.ts'
 import { startAuthorizationServer, type AuthorizationSwitches } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { begin, call, complete, modes, signIn, type Mode } from './oauth-helpers.ts'
 
 const basic = 'client_secret_basic'
@@ -100,9 +100,9 @@ for (const mode of Object.keys(modes) as Mode[]) {
     test(`CR-F2: signing in and renewing work where the authorization server ${camp}, also after a restart (${mode})`, async (t) => {
       const config = await freshConfig(t, modes[mode])
       const as = await startAuthorizationServer(null, switches)
-      later(t, as.close)
+      addCleanup(t, as.close)
       const upstream = await startProtected(null, as)
-      later(t, upstream.close)
+      addCleanup(t, upstream.close)
       const first = await openApp(config)
       const setup = { app: first, as, upstream, logged: [] }
       const begun = await begin(setup)
@@ -115,7 +115,7 @@ for (const mode of Object.keys(modes) as Mode[]) {
       assert.equal((await call(second)).status, 200, 'a call that needs a new token')
       await second.close()
       const third = await openApp(config)
-      later(t, () => third.close())
+      addCleanup(t, () => third.close())
       as.revoke()
       const answer = await call(third)
       assert.equal(answer.status, 200, answer.text)
@@ -129,11 +129,11 @@ for (const mode of Object.keys(modes) as Mode[]) {
     const config = await freshConfig(t, modes[mode])
     const refusal = { status: 401, body: { error: 'invalid_client', error_description: 'Missing client_id' } }
     const as = await startAuthorizationServer(null, { ...lists(basic, post) })
-    later(t, as.close)
+    addCleanup(t, as.close)
     const upstream = await startProtected(null, as)
-    later(t, upstream.close)
+    addCleanup(t, upstream.close)
     const app = await openApp(config)
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const setup = { app, as, upstream, logged: [] }
     as.switches.refusal = refusal
     const refused = await complete(setup, await begin(setup))
@@ -156,11 +156,11 @@ for (const mode of Object.keys(modes) as Mode[]) {
 test('CR-F2: a way that works for renewals alone is found there, and kept', async (t) => {
   const config = await freshConfig(t)
   const as = await startAuthorizationServer(null, { ...lists(basic, post) })
-  later(t, as.close)
+  addCleanup(t, as.close)
   const upstream = await startProtected(null, as)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const app = await openApp(config)
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   await signIn({ app, as, upstream, logged: [] })
   as.switches.authentication = { methods: [basic] }
   for (const expected of [2, 3]) {
@@ -180,11 +180,11 @@ test('CR-F2: any other refusal is final', async (t) => {
   ] as const) {
     const config = await freshConfig(t)
     const as = await startAuthorizationServer(null, { ...lists(basic, post), refusal: { status, body: { error } } })
-    later(t, as.close)
+    addCleanup(t, as.close)
     const upstream = await startProtected(null, as)
-    later(t, upstream.close)
+    addCleanup(t, upstream.close)
     const app = await openApp(config)
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const setup = { app, as, upstream, logged: [] }
     await complete(setup, await begin(setup))
     assert.equal(as.tokenRequests().length, 1, `${status} ${error}`)

@@ -10,7 +10,7 @@ import { buildApp } from '../../src/app.ts'
 import type { Environment } from '../../src/config.ts'
 import { freshConfig, register } from '../app.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { until } from '../until.ts'
 
 const token = 'administrator-0123456789'
@@ -37,12 +37,12 @@ async function listen(t: TestContext, env: Environment) {
     dashboardRoot: root,
     log: { write: (line) => lines.push(line) }
   })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   await app.listen({ port: 0, host: '0.0.0.0' })
   const { port } = app.server.address() as AddressInfo
   const open = async (localAddress = '127.0.0.1'): Promise<Socket> => {
     const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {})
-    later(t, () => socket.destroy())
+    addCleanup(t, () => socket.destroy())
     await once(socket, 'connect')
     return socket
   }
@@ -57,7 +57,7 @@ async function status(open: (address?: string) => Promise<Socket>, address?: str
 }
 
 /** Waits until the gateway has accepted the sockets. */
-const accepted = (app: FastifyInstance, count: number) =>
+const waitForConnections = (app: FastifyInstance, count: number) =>
   until(`${count} connections`, async () => {
     const now = await new Promise<number>((resolve) => app.server.getConnections((_error, n) => resolve(n)))
     return now === count
@@ -123,11 +123,11 @@ for (const [mode, env] of modes) {
     ]) {
       const sockets = [await open(), await open(), await open()]
       for (const socket of sockets) if (sent !== '') socket.write(sent)
-      await accepted(app, 3)
+      await waitForConnections(app, 3)
       assert.equal(await status(open), 200, sent)
       await isClosed(sockets[0]!)
       for (const socket of sockets) socket.destroy()
-      await accepted(app, 0)
+      await waitForConnections(app, 0)
     }
     assert.ok(lines.some((line) => line.includes('there are too many connections')))
   })
@@ -138,7 +138,7 @@ for (const [mode, env] of modes) {
     const own = [await open(), await open(), await open(), await open(), await open()]
     await isClosed(own[0]!)
     await isClosed(own[1]!)
-    await accepted(app, 5)
+    await waitForConnections(app, 5)
     assert.ok(others.every((socket) => !socket.destroyed))
     assert.equal(await status(open, '127.0.0.2'), 200)
     assert.equal(await status(open), 200)
@@ -151,7 +151,7 @@ for (const [mode, env] of modes) {
       TOWPATH_TRUSTED_PROXIES: '127.0.0.1'
     })
     for (let i = 0; i < 6; i++) await open()
-    await accepted(app, 6)
+    await waitForConnections(app, 6)
   })
 }
 
@@ -164,7 +164,7 @@ test('SR-H1 where every connection has work under way a new one is closed', asyn
   await isClosed(await open())
   assert.equal(app.gateway.stats().streams, 3)
   streams[0]!.destroy()
-  await accepted(app, 2)
+  await waitForConnections(app, 2)
   assert.equal(await status(open), 200)
 })
 
@@ -180,7 +180,7 @@ test('SR-H1 a caller who reads nothing of an answer loses its connection, one wh
   const read = setInterval(() => {
     received += (slow.read() as Buffer | null)?.length ?? 0
   }, 20)
-  later(t, () => clearInterval(read))
+  addCleanup(t, () => clearInterval(read))
   await until('the connection that is not read to be closed', () => closed === 1)
   await until('the slow one to have it all', () => received >= LARGE_BYTES)
   assert.deepEqual([slow.destroyed, idle.destroyed, closed], [false, false, 1])
@@ -202,7 +202,7 @@ test('SR-H1 past the bytes that may be unsent in all the longest unread connecti
 
 test('SR-H1 a large body behind a slow call is not late: its time begins with its turn', async (t) => {
   const recorder = await startRecorder(null)
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const { app, open } = await listen(t, { TOWPATH_REQUEST_BODY_TIMEOUT_MS: '1000' })
   await register(app, { name: 'alpha', transport: 'streamable_http', url: recorder.url })
   const post = (payload: object, more = '') => {

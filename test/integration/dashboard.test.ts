@@ -14,10 +14,10 @@ import type { ServerDetails, ServersView, ServerTrial, ServerView } from '../../
 import type { ToolGroupView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
-import { at, startUpstream } from '../e2e/upstream.ts'
+import { registrationOf, startUpstream } from '../e2e/upstream.ts'
 import { until } from '../until.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { ask, read, views } from './dashboard-helpers.ts'
 
 const invoke = (app: FastifyInstance, name: string) =>
@@ -35,7 +35,7 @@ async function withPages(t: TestContext): Promise<FastifyInstance> {
   await symlink(join(folder, 'package.json'), join(root, 'assets', 'link.js'))
   await symlink(folder, join(root, 'assets', 'folder'))
   const app = await buildApp(await freshConfig(t), { dashboardRoot: root })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   await app.ready()
   return app
 }
@@ -86,7 +86,7 @@ test('DA-02 the pages come with a policy that lets nothing in, and are asked for
 
 test('DA-02 where the pages are not built, one that says so has the same policy', async (t) => {
   const app = await buildApp(await freshConfig(t), { dashboardRoot: join(await tempDir(t), 'nowhere') })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   const { statusCode, headers, body } = await app.inject('/')
   assert.equal(statusCode, 200)
   assert.match(body, /The dashboard is not built/)
@@ -162,7 +162,7 @@ test('DA-07 no view and no answer to a write holds a secret of a configuration',
   const sent = () => `SENT-${randomBytes(9).toString('hex')}`
   const [token, header, client, query, variable, argument] = [sent(), sent(), sent(), sent(), sent(), sent()]
   const http = await startRecorder(null)
-  later(t, http.close)
+  addCleanup(t, http.close)
   const texts: string[] = []
   const write = async (...given: Parameters<typeof ask>) => {
     const answer = await ask(...given)
@@ -221,7 +221,7 @@ test('DA-07 no view and no answer to a write holds a secret of a configuration',
 test('DA-07 a kept secret does not follow to another origin or command', async (t) => {
   const app = await startApp(t)
   const [one, two] = [await startRecorder(null), await startRecorder(null)]
-  for (const each of [one, two]) later(t, each.close)
+  for (const each of [one, two]) addCleanup(t, each.close)
   const base = { transport: 'streamable_http', url: one.url }
   await register(app, { ...base, name: 'alpha', bearer_token: 'secret-token' })
   const moved = await ask(app, 'PUT', '/servers/alpha', { ...base, url: two.url, bearer_token: null })
@@ -239,7 +239,7 @@ test('DA-10 switches and writes follow the rules of REST', async (t) => {
   const app = await startApp(t)
   const tools = [{ name: 'a/b c', inputSchema: { type: 'object' } }]
   const upstream = await startRecorder(null, { extraTools: tools })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   await register(app, { name: 'alpha', transport: 'streamable_http', url: upstream.url })
   const slashed = `/tools/${encodeURIComponent('alpha__a/b c')}/enabled`
   const uri = `/resources/${encodeURIComponent('fixture://note')}/enabled`
@@ -295,7 +295,7 @@ test('the status of a server is that of the last contact with it', async (t) => 
   assert.deepEqual([trial.status, trial.tool_count], ['failing', 0])
 
   const again = await startRecorder(null, { port: Number(new URL(upstream.url).port) })
-  later(t, again.close)
+  addCleanup(t, again.close)
   const worked = (await ask(app, 'POST', '/servers/alpha/test')).body as ServerTrial
   assert.deepEqual([worked.status, worked.tool_count, (await view()).status], ['connected', 4, 'connected'])
   await ask(app, 'PATCH', '/servers/alpha/enabled', { enabled: false })
@@ -322,7 +322,7 @@ test('a changed or hidden text of a tool is flagged until it is accepted', async
   const app = await startApp(t)
   const described = (description: string) => [{ name: 'read', description, inputSchema: { type: 'object' } }]
   const upstream = await startRecorder(null, { extraTools: described('Reads') })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   await register(app, { name: 'alpha', transport: 'streamable_http', url: upstream.url })
   const shown = async () => (await read<ToolsView>(app, '/tools')).tools.find(({ name }) => name === 'read')!
   assert.deepEqual((await shown()).flags, [])
@@ -406,7 +406,7 @@ test('what a tool says in JSON is shown as it came, numbers beyond a double incl
       return true
     }
   })
-  await register(app, at('exact', upstream))
+  await register(app, registrationOf('exact', upstream))
   const text = async () => (await app.inject('/api/dashboard/tools')).payload
   assert.ok((await text()).includes(`"input_schema":${schema()},"annotations":{"weight":0.10}}`), await text())
   const before = schema()
@@ -421,7 +421,7 @@ test('what a tool says in JSON is shown as it came, numbers beyond a double incl
 test('a group shows what it serves and why, before and after it is stored', async (t) => {
   const app = await startApp(t)
   const upstream = await startRecorder(null)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   for (const name of ['alpha', 'beta']) await register(app, { name, transport: 'streamable_http', url: upstream.url })
   await ask(app, 'PATCH', '/tools/alpha__fail/enabled', { enabled: false })
   const rules = {
@@ -469,7 +469,7 @@ test('a group shows what it serves and why, before and after it is stored', asyn
 test('servers are taken over from a pasted configuration, each by itself', async (t) => {
   const app = await startApp(t)
   const upstream = await startRecorder(null, { authorization: 'Bearer value-of-token' })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const { command, args } = stdioServer('x')
   const configuration = `{ // as it is pasted
     "mcpServers": {

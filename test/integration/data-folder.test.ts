@@ -5,7 +5,7 @@ import { chmod, chown, cp, lstat, mkdir, rename, rm, stat, symlink, utimes, writ
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { engines, freshDataDir, freshDatabase, later, startRegistry, tempDir } from '../store.ts'
+import { engines, freshDataDir, freshDatabase, addCleanup, startRegistry, tempDir } from '../store.ts'
 import { storesFolder } from '../temporary.ts'
 import { change, httpServer, offerOf, startChild, tool } from './registry-helpers.ts'
 
@@ -155,7 +155,7 @@ test('SR-L7 CR-A3 a process that has ended and whose parent has not noticed hold
   const dataDir = await freshDataDir(t)
   // the shell starts a child and becomes `sleep`, which never reaps it
   const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
-  later(t, () => parent.kill('SIGKILL'))
+  addCleanup(t, () => parent.kill('SIGKILL'))
   const [line] = (await parent.stdout.take(1).toArray()) as Buffer[]
   const pid = Number(line!.toString())
   while (!/^State:\s+Z/m.test(execFileSync('cat', [`/proc/${pid}/status`], { encoding: 'utf8' }))) {
@@ -169,7 +169,7 @@ test('SR-L7 a process that ends while the start waits, and one that hands over, 
   const dataDir = await freshDataDir(t)
   const lock = join(dataDir, 'lock')
   const dying = spawn('sleep', ['60'])
-  later(t, () => dying.kill('SIGKILL'))
+  addCleanup(t, () => dying.kill('SIGKILL'))
   await writeFile(lock, JSON.stringify({ nonce: 'a', pid: dying.pid, host: hostname() }))
   const started = startRegistry(t, { dataDir })
   await new Promise((resolve) => setTimeout(resolve, 300))
@@ -177,7 +177,7 @@ test('SR-L7 a process that ends while the start waits, and one that hands over, 
   await (await started).close()
 
   const leaving = spawn('sleep', ['60'])
-  later(t, () => leaving.kill('SIGKILL'))
+  addCleanup(t, () => leaving.kill('SIGKILL'))
   await writeFile(lock, JSON.stringify({ nonce: 'b', pid: leaving.pid, host: hostname() }))
   const next = startRegistry(t, { dataDir })
   await new Promise((resolve) => setTimeout(resolve, 300))

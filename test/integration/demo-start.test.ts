@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { demoRegistration } from '../../src/demo/registration.ts'
 import { freshConfig, openApp, register, stdioServer } from '../app.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 /** Registers `first`, then restarts on the same store with the demo. Returns the registered servers and the log. */
 async function restartWithDemo(t: TestContext, first: object) {
@@ -12,7 +12,7 @@ async function restartWithDemo(t: TestContext, first: object) {
   await before.close()
   const lines: string[] = []
   const app = await openApp({ ...config, demo: true }, { log: { write: (line) => lines.push(line) } })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   const server = (await app.inject('/api/v0/servers/demo')).json<{ args: string[] }>()
   return { server, warnings: lines.filter((line) => /"level":[456]0/.test(line)) }
 }

@@ -11,7 +11,7 @@ import { readConfig } from '../../src/config.ts'
 import { openWithRecovery } from '../../src/registry/reopening.ts'
 import { openApp, stdioServer } from '../app.ts'
 import { startOwnPostgres } from '../own-postgres.ts'
-import { engines, freshDataDir, later, tempDir } from '../store.ts'
+import { engines, freshDataDir, addCleanup, tempDir } from '../store.ts'
 import { administer, urlOf } from '../templates.ts'
 import { until } from '../until.ts'
 import { needsRoot } from '../needs.ts'
@@ -25,7 +25,7 @@ async function mountSmall(t: TestContext, megabytes: number): Promise<string> {
   const at = join(folder, 'disk')
   await mkdir(at)
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0700`, 'tmpfs', at])
-  later(t, () => execFileSync('umount', ['--lazy', at]))
+  addCleanup(t, () => execFileSync('umount', ['--lazy', at]))
   return at
 }
 
@@ -77,7 +77,7 @@ const ask = async (
  * Asserts that every write is refused with a reason, that reads continue, and that everything works once there is
  * space.
  */
-async function survives(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
+async function assertSurvivesFullDisk(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
   for (const [method, path, payload] of writes) {
     const { status, text, retryAfter } = await ask(app, method, path, payload)
     assert.deepEqual([method, path, status, JSON.parse(text), retryAfter], [method, path, 503, full, '30'])
@@ -100,7 +100,7 @@ async function startAt(t: TestContext, place: { TOWPATH_DATA_DIR: string; DATABA
     TOWPATH_EVENT_LOOP_LAG_MS: '60000'
   }
   const app = await openApp(readConfig(env, {}, () => '').config, { log: { write: (line) => void logged.push(line) } })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   const { status, text } = await ask(app, 'POST', '/servers', stdioServer('there'))
   assert.equal(status, 201, text)
   return { app, logged }
@@ -114,7 +114,7 @@ test(
       const disk = await mountSmall(t, 160)
       execFileSync('cp', ['-a', join(await freshDataDir(t), 'postgres'), disk])
       const { app, logged } = await startAt(t, { TOWPATH_DATA_DIR: disk })
-      await survives(app, logged, fill(disk, leave))
+      await assertSurvivesFullDisk(app, logged, fill(disk, leave))
       await app.close()
     }
   }
@@ -138,7 +138,7 @@ test(
       },
       onStopped: (error) => void stops.push(error)
     })
-    later(t, () => store.close())
+    addCleanup(t, () => store.close())
     await store.query('create table kept (id integer, noise text)', [])
     await store.query("insert into kept values (0, '')", [])
     const makeRoom = fill(disk, 5_000_000)
@@ -182,12 +182,12 @@ test(
       TOWPATH_DATA_DIR: await tempDir(t),
       DATABASE_URL: urlOf(cluster.url, 'registry')
     })
-    await survivesLarge(app, logged, fill(disk, 0))
+    await assertLargeRowsRefused(app, logged, fill(disk, 0))
   }
 )
 
 /** Small rows fit into existing pages, a long description does not. */
-async function survivesLarge(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
+async function assertLargeRowsRefused(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
   const large = { ...stdioServer('there'), description: randomBytes(30_000).toString('hex') }
   for (const [method, path] of [
     ['PUT', '/servers/there'],

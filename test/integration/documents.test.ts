@@ -10,7 +10,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.ts'
 import type { Environment } from '../../src/config.ts'
 import { freshConfig, startApp } from '../app.ts'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { until } from '../until.ts'
 import { needs } from '../needs.ts'
 
@@ -48,7 +48,7 @@ async function withPages(t: TestContext): Promise<{ app: FastifyInstance; root: 
   await writeFile(join(root, 'assets', 'x-1a2b.js'), 'export {}\n'.repeat(200))
   await writeFile(join(root, 'assets', 'x.woff2'), Buffer.alloc(2_000, 1))
   const app = await buildApp(await freshConfig(t), { dashboardRoot: root })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   await app.ready()
   return { app, root }
 }
@@ -93,7 +93,7 @@ async function checkDocument(app: FastifyInstance, url: string): Promise<void> {
 for (const [mode, env] of Object.entries(modes)) {
   test(`SR-H1 descriptions of the API are made once for all callers in ${mode} mode`, async (t) => {
     const app = await buildApp(await freshConfig(t, env))
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const sent = new Map<string, Set<unknown>>()
     app.addHook('onSend', (request, reply, payload, done) => {
       if (reply.statusCode === 200 && request.method === 'GET') {
@@ -149,7 +149,7 @@ test('SR-H1 pages of the dashboard that nobody reads hold no file open', hasProc
   let answered = 0
   app.server.on('request', () => answered++)
   const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1').on('error', () => {}))
-  later(t, () => sockets.forEach((socket) => socket.destroy()))
+  addCleanup(t, () => sockets.forEach((socket) => socket.destroy()))
   for (const socket of sockets) socket.write('GET /assets/large.js HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await until('every request to be taken', () => answered === sockets.length)
   await Promise.all(sockets.map((socket) => once(socket, 'readable')))

@@ -19,9 +19,9 @@ test('streams that only listen do not hold the stop, of either era', async (t) =
   assert.deepEqual([modern.status, legacy.status], [200, 200])
 
   await mcp.app.close()
-  await until('the end of both', () => modern.ended() && legacy.ended())
-  assert.equal(modern.heard.at(-1)?.id, 7)
-  assert.equal(modern.heard.at(-1)?.result.resultType, 'complete')
+  await until('the end of both', () => modern.hasEnded() && legacy.hasEnded())
+  assert.equal(modern.messages.at(-1)?.id, 7)
+  assert.equal(modern.messages.at(-1)?.result.resultType, 'complete')
 })
 
 test('a call under way is answered although the listening streams end first', async (t) => {
@@ -35,7 +35,7 @@ test('a call under way is answered although the listening streams end first', as
   await until('the call upstream', () => upstream.requests.some(({ message }) => message?.method === 'tools/call'))
 
   const closed = mcp.app.close()
-  await until('the end of the stream', stream.ended)
+  await until('the end of the stream', stream.hasEnded)
   assert.equal(isAnswered, false)
   upstream.finish()
   const { status, body } = await answer

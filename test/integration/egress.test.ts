@@ -14,7 +14,7 @@ import { createSseClient } from '../../src/gateway/upstream/sse.ts'
 import { egressOf, policyOf } from '../egress.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { sendJson, startHttp } from '../fixtures/http/server.ts'
-import { later, tempDir } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 
 /** Returns a resolver that answers from a table and records its queries. */
 function resolverOf(table: Readonly<Record<string, readonly string[]>>) {
@@ -38,7 +38,7 @@ const newEgress = (t: TestContext, options: Partial<EgressOptions> = {}) => {
 }
 const startPlain = async (t: TestContext) => {
   const fixture = await startHttp((_request, response) => sendJson(response, 200, { ok: true }))
-  later(t, fixture.close)
+  addCleanup(t, fixture.close)
   return fixture
 }
 
@@ -177,7 +177,7 @@ test("ports that a URL leaves out are the scheme's", async (t) => {
 
 test("requests that are no upstream's follow no redirect", async (t) => {
   const fixture = await startHttp((_request, response) => void response.writeHead(302, { location: '/there' }).end())
-  later(t, fixture.close)
+  addCleanup(t, fixture.close)
   const { dispatcher } = newEgress(t)
   const { statusCode, body } = await request(fixture.origin, { dispatcher })
   await body.dump()
@@ -195,10 +195,10 @@ test('a certificate that nobody vouches for is refused, whatever the environment
     response.end()
   )
   await new Promise<void>((resolve) => answer.listen(0, '127.0.0.1', resolve))
-  later(t, () => new Promise((resolve) => answer.close(resolve)))
+  addCleanup(t, () => new Promise((resolve) => answer.close(resolve)))
   const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-  later(t, () => {
+  addCleanup(t, () => {
     if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
     else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
   })

@@ -5,7 +5,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { buildApp } from '../../src/app.ts'
 import { toAppError, UpstreamFailure, type FailureReason } from '../../src/gateway/upstream/failure.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 const json = { 'content-type': 'application/json' }
 const nested = (depth: number) => `{"name":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
@@ -130,7 +130,7 @@ test('IN-17 a second registration is a 409', async (t) => {
 test('IN-17 SE-07 what nobody foresaw is a 500 that tells nothing, and a log line without credentials', async (t) => {
   const lines: string[] = []
   const app = await buildApp(await freshConfig(t), { log: { write: (line) => lines.push(line) } })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   app.get('/broken', { config: { access: 'public' } }, () => {
     throw new Error('cannot connect to postgres://towpath:SENT@db/towpath')
   })
@@ -143,7 +143,7 @@ test('IN-17 SE-07 what nobody foresaw is a 500 that tells nothing, and a log lin
 test('a failure of an upstream is one warning without a stack, a caller who left is not worth one', async (t) => {
   const lines: string[] = []
   const app = await buildApp(await freshConfig(t), { log: { write: (line) => lines.push(line) } })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   const failing = (reason: FailureReason) => () => {
     throw toAppError(new UpstreamFailure(reason, 'connection refused'), 'one')
   }

@@ -3,21 +3,21 @@ import { test, type TestContext } from 'node:test'
 import { register, startApp } from '../app.ts'
 import { startFaultProxy, type FaultProxy } from '../fixtures/fault-proxy.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { engines, freshPlace, later, startRegistry } from '../store.ts'
+import { engines, freshPlace, addCleanup, startRegistry } from '../store.ts'
 import { change, follow, httpServer, offerOf, tool } from './registry-helpers.ts'
 
 const hasPostgres = { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' }
 
 async function proxyBefore(t: TestContext, url: string): Promise<FaultProxy> {
   const proxy = await startFaultProxy(url)
-  later(t, proxy.close)
+  addCleanup(t, proxy.close)
   return proxy
 }
 
 /** Starts an upstream behind a fault proxy, and returns a function that calls it. */
 async function start(t: TestContext) {
   const recorder = await startRecorder(null, { name: 'alpha', legacy: 'sessionless' })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const proxy = await proxyBefore(t, recorder.url)
   const app = await startApp(t)
   await register(app, { name: 'alpha', transport: 'streamable_http', url: proxy.urlOf(recorder.url) })

@@ -6,7 +6,7 @@ import test from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { buildApp } from '../../src/app.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 const refusedHost = { error: 'this Host is not allowed; see TOWPATH_ALLOWED_HOSTS' }
 const refusedOrigin = { error: 'this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS' }
@@ -242,7 +242,7 @@ test('answers that depend on the caller are not stored, and none is sniffed', as
 
 test('a route that does not say who may call it stops the start', async (t) => {
   const app = await buildApp(await freshConfig(t))
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   app.get('/forgotten', () => 'x')
   await assert.rejects(async () => app.ready(), /without a declared access: GET \/forgotten/)
 })

@@ -6,7 +6,7 @@ import { poisons } from '../fixtures/hostile/messages.mjs'
 import { openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addRecorder, startMcp, type Mcp } from './mcp-helpers.ts'
 import { completeWith, registration, send } from './oauth-helpers.ts'
 
@@ -80,7 +80,7 @@ for (const [what, shown] of [
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(message?.id ?? null)},${about}}`)
     })
-    later(t, upstream.close)
+    addCleanup(t, upstream.close)
     const answer = await add(mcp, { name: 'h', transport: 'streamable_http', url: upstream.origin })
     assert.equal(answer.statusCode, 502, answer.body.slice(0, 500))
     const { error } = answer.json<{ error: string }>()
@@ -107,7 +107,7 @@ test('SR-C1 the name of a member that is given twice is shown without hidden cha
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},${about}}`)
   })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   await register(mcp.app, { name: 'h', transport: 'streamable_http', url: upstream.origin })
   const { left_out } = (await mcp.app.inject('/api/v0/servers/h')).json<{ left_out: { reason: string }[] }>()
   assert.equal(left_out[0]!.reason, 'it repeats the member "\\u{202e}\\u{7}\\u{a}red"')
@@ -132,7 +132,7 @@ test('SR-C1 an HTTP+SSE server that names its endpoint with whatever bytes is no
   await addRecorder(t, mcp, 'good', { modern: true })
   for (const [what, data] of endpoints) {
     const other = await startHttp((_request, response) => void response.writeHead(404).end())
-    later(t, other.close)
+    addCleanup(t, other.close)
     const upstream = await startHttp(({ method }, response) => {
       if (method !== 'GET') return void response.writeHead(404).end()
       openEvents(response)
@@ -140,7 +140,7 @@ test('SR-C1 an HTTP+SSE server that names its endpoint with whatever bytes is no
       response.write(data)
       response.write('\n\n')
     })
-    later(t, upstream.close)
+    addCleanup(t, upstream.close)
     const answer = await add(mcp, { name: 'h', transport: 'sse', url: `${upstream.origin}/sse` })
     assert.ok([502, 504].includes(answer.statusCode), `${what}: ${answer.statusCode} ${answer.body}`)
     assert.match(answer.json<{ error: string }>().error, /^[\x20-\x7e\u2026]{1,500}$/, what)
@@ -198,7 +198,7 @@ test('SR-C1 ids of events come back as the bytes that they are, or are passed ov
     const answer = result ? { result } : { error: { code: -32601, message: 'no' } }
     sendJson(response, 200, { jsonrpc: '2.0', id: message.id, ...answer })
   })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   await register(mcp.app, { name: 'h', transport: 'streamable_http', url: upstream.origin })
   for (const [what, given, isUsable] of eventIds) {
     id = given
@@ -233,9 +233,9 @@ for (const place of ['resource metadata', 'server metadata', 'client registratio
     const mcp = await startMcp(t)
     await addRecorder(t, mcp, 'good', { modern: true })
     const as = await startAuthorizationServer(null)
-    later(t, as.close)
+    addCleanup(t, as.close)
     const upstream = await startProtected(null, as)
-    later(t, upstream.close)
+    addCleanup(t, upstream.close)
     for (const [what, malform] of documents) {
       as.switches.malform = (at, text) => (at === place ? malform(text) : text)
       let answer = await send(mcp.app, 'POST', '/servers', registration(upstream))

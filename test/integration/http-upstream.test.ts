@@ -9,7 +9,14 @@ import { type HttpClientOptions, createHttpClient } from '../../src/gateway/upst
 import { connector } from '../egress.ts'
 import { type Fault, startFaulty } from '../fixtures/http/faulty.ts'
 import { createRecorder, startRecorder } from '../fixtures/http/recorder.ts'
-import { type Handler, type Recorded, openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'
+import {
+  type Handler,
+  type RecordedRequest,
+  openEvents,
+  sendEvent,
+  sendJson,
+  startHttp
+} from '../fixtures/http/server.ts'
 import { until } from '../until.ts'
 
 const MEGABYTE = 1_048_576
@@ -52,12 +59,12 @@ const failure = async (promise: Promise<unknown>): Promise<UpstreamFailure> => {
   return error
 }
 
-interface Heard {
+interface ReceivedMessages {
   notifications: [method: string, params: string][]
   requests: [method: string, params: string][]
 }
-const listening = (answer: string = '{}', capabilities = '{}'): Sink & Heard => {
-  const heard: Heard = { notifications: [], requests: [] }
+const createRecordingSink = (answer: string = '{}', capabilities = '{}'): Sink & ReceivedMessages => {
+  const heard: ReceivedMessages = { notifications: [], requests: [] }
   return {
     ...heard,
     capabilities,
@@ -82,7 +89,7 @@ async function startScripted(t: TestContext, onCall: Handler) {
   t.after(fixture.close)
   return { ...fixture, url: `${fixture.origin}/mcp` }
 }
-const reply = (request: Recorded, response: ServerResponse, result: object = { content: [] }) => {
+const reply = (request: RecordedRequest, response: ServerResponse, result: object = { content: [] }) => {
   sendEvent(response, { jsonrpc: '2.0', id: request.message!.id, result })
   response.end()
 }
@@ -556,7 +563,7 @@ test('progress reaches the caller that asked for it, without the token, and coun
   for (const era of ['legacy', 'modern'] as const) {
     const upstream = await startRecorder(t, { modern: true, answers: 'sse' })
     const connection = await newClient(t, upstream.url).open({ era, capabilities: '{}', deadline: soon() })
-    const sink = listening()
+    const sink = createRecordingSink()
     const call = new Call(toolCall('slow', { ms: 100 }), sink)
     call.idleMs = 1000
     await connection.send(call)
@@ -582,7 +589,7 @@ test('messages of a call go to its sink, broadcasts to the connection, foreign p
     reply(request, response)
   })
   const connection = await openLegacy(t, upstream.url)
-  const sink = listening()
+  const sink = createRecordingSink()
   const broadcasts: string[] = []
   connection.onNotification = (method) => broadcasts.push(method)
   await send(connection, toolCall('x'), sink)
@@ -599,7 +606,7 @@ test('a request of the upstream is answered by the sink, ping by the transport',
     void until('both are answered', () => answers().length === 2).then(() => reply(request, response))
   })
   const connection = await openLegacy(t, upstream.url)
-  const sink = listening('{"role":"assistant"}')
+  const sink = createRecordingSink('{"role":"assistant"}')
   await send(connection, toolCall('x'), sink)
   assert.deepEqual(sink.requests, [['sampling/createMessage', '{"maxTokens":3}']])
   const answers = upstream.requests.flatMap(({ message }) => (message?.result ? [message] : []))
@@ -621,7 +628,9 @@ test('answers to the upstream get through while every connection waits for one',
     void until('it is answered', isAnswered).then(() => reply(request, response))
   })
   const connection = await openLegacy(t, upstream.url, { connections: 2 })
-  await Promise.all(Array.from({ length: 4 }, () => send(connection, toolCall('x'), listening('{"roots":[]}'))))
+  await Promise.all(
+    Array.from({ length: 4 }, () => send(connection, toolCall('x'), createRecordingSink('{"roots":[]}')))
+  )
 })
 
 test('a legacy stream with event ids is taken up again after the time that the upstream asked for', async (t) => {
@@ -644,7 +653,7 @@ test('a legacy stream with event ids is taken up again after the time that the u
       response.end()
     }
   })
-  const sink = listening()
+  const sink = createRecordingSink()
   const answer = await send(await openLegacy(t, upstream.url), toolCall('x'), sink)
   assert.equal(answer.body.toString(), '{"content":[]}')
   assert.equal(sink.notifications.length, 1)
@@ -675,7 +684,7 @@ test('a response that stays open behind the answer does not hold the answer, and
 })
 
 /** Returns a handler that waits until the test releases it. */
-function holding() {
+function createGate() {
   const works: (() => void)[] = []
   const go = () => {
     for (const work of works.splice(0)) work()
@@ -691,10 +700,10 @@ test('an answer that has arrived counts, with all before it, although its connec
     sendEvent(response, { jsonrpc: '2.0', id: message!.id, result: { content: [] } })
     response.socket!.end('no chunk\r\n')
   })
-  const { works, go, later } = holding()
+  const { works, go, later } = createGate()
   const connection = await openModern(t, upstream.url, { schedule: later, maxRequests: 1 })
   for (let round = 0; round < 2; round++) {
-    const sink = listening()
+    const sink = createRecordingSink()
     const answered = send(connection, toolCall('x'), sink)
     await until('the stream breaks', () => works.length > 0 && upstream.openConnections() === 0)
     assert.deepEqual(sink.notifications, [])
@@ -713,9 +722,9 @@ for (const form of ['json', 'events'] as const) {
       sendEvent(response, logged)
       reply(request, response)
     })
-    const { works, go, later } = holding()
+    const { works, go, later } = createGate()
     const connection = await openModern(t, upstream.url, { schedule: later, maxRequests: 1 })
-    const sink = listening()
+    const sink = createRecordingSink()
     const call = new Call(toolCall('x'), sink)
     const failed = failure(connection.send(call))
     await until('the answer arrives', () => works.length > 0)
@@ -739,7 +748,7 @@ for (const form of ['json', 'events'] as const) {
 test('a session can be watched, and an upstream without such a stream says so', async (t) => {
   const upstream = await startRecorder(t)
   const connection = await openLegacy(t, upstream.url)
-  const sink = listening()
+  const sink = createRecordingSink()
   let ends = 0
   assert.equal(await connection.openNotificationStream(sink, () => ends++), true)
   upstream.setExtraTools([{ name: 'new', inputSchema: { type: 'object' } }])

@@ -93,15 +93,15 @@ async function openWays(t: TestContext, mcp: Mcp, headers: Record<string, string
   const session = { ...headers, 'mcp-session-id': answer.headers.get('mcp-session-id')! }
   const group = `${origin(mcp)}/v0/groups/some/mcp`
   const stream = await openStream(t, `${origin(mcp)}/sse`, { headers: { ...headers, accept: 'text/event-stream' } })
-  await until('the endpoint is told', () => stream.companion() !== undefined)
+  await until('the endpoint is told', () => stream.messagePath() !== undefined)
   const overSse: Send = async ({ method, params }, value) => {
-    const before = stream.heard.length
-    const posted = await sendTo(origin(mcp) + stream.companion()!, legacyBody(method, params(value)), headers).catch(
+    const before = stream.messages.length
+    const posted = await sendTo(origin(mcp) + stream.messagePath()!, legacyBody(method, params(value)), headers).catch(
       () => null
     )
     if (posted && posted.status !== 202) return posted
-    await until('the answer comes', () => stream.heard.length > before)
-    return { status: 200, headers: new Headers(), text: '', body: stream.heard[before]!, events: [] }
+    await until('the answer comes', () => stream.messages.length > before)
+    return { status: 200, headers: new Headers(), text: '', body: stream.messages[before]!, events: [] }
   }
   const legacy =
     (url: string, more: Record<string, string>): Send =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { startAuthorizationServer, type AuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
-import { engines, later } from '../store.ts'
+import { engines, addCleanup } from '../store.ts'
 import {
   begin,
   call,
@@ -11,7 +11,7 @@ import {
   send,
   setUp,
   signIn,
-  type Begun,
+  type SignInStart,
   type Setup
 } from './oauth-helpers.ts'
 
@@ -49,7 +49,7 @@ const routes = [
 
 const startEvil = async (t: TestContext, more: object = {}): Promise<AuthorizationServer> => {
   const evil = await startAuthorizationServer(null, more)
-  later(t, evil.close)
+  addCleanup(t, evil.close)
   return evil
 }
 
@@ -67,7 +67,7 @@ const changed = (issuer: string) => ({
   code: 'upstream_oauth_issuer_changed'
 })
 
-const begunOf = (body: { authorization_required: { session_id: string; authorization_url: string } }): Begun => ({
+const begunOf = (body: { authorization_required: { session_id: string; authorization_url: string } }): SignInStart => ({
   id: body.authorization_required.session_id,
   url: new URL(body.authorization_required.authorization_url)
 })

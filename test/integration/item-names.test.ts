@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LeftOutItem } from '../../src/schemas/left-out.ts'
 import { register } from '../app.ts'
-import { listedTransports, startListed, type Offered } from '../fixtures/listed/listed.ts'
+import { listedTransports, startListed, type ServerLists } from '../fixtures/listed/listed.ts'
 import { startMcp, type Answer, type Mcp } from './mcp-helpers.ts'
 
 const hostile = [
@@ -20,7 +20,7 @@ const unseen = ['\u001b[31mred', '\u202eevil', 'zero\u200bwidth', 'new\nline']
 
 const texts = (key: string, names: readonly string[], more: object = {}) =>
   names.map((name) => JSON.stringify({ [key]: name, ...more }))
-const offered: Offered = {
+const offered: ServerLists = {
   tools: texts('name', [...hostile, ...fine], { inputSchema: { type: 'object' } }),
   prompts: texts('name', [...unseen, 'Отчёт', 'good']),
   resources: texts('uri', [...unseen.map((name) => `x://${name}`), 'x://good'], { name: 'r' }),

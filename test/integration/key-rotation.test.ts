@@ -7,9 +7,9 @@ import { encryptedColumns } from '../../src/registry/sealed-columns.ts'
 import { keyId } from '../../src/registry/sealed.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { freshConfig, openApp } from '../app.ts'
-import { at, startUpstream } from '../e2e/upstream.ts'
+import { registrationOf, startUpstream } from '../e2e/upstream.ts'
 import { until } from '../until.ts'
-import { engines, freshPlace, later, startRegistry, type Place } from '../store.ts'
+import { engines, freshPlace, addCleanup, startRegistry, type StoreLocation } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf, tool } from './registry-helpers.ts'
 
@@ -24,7 +24,7 @@ const tokens = async (registry: Registry) => {
 }
 
 /** Changes stored rows while no registry is open. */
-async function tamper(place: Place, statement: ReturnType<typeof sql>): Promise<void> {
+async function tamper(place: StoreLocation, statement: ReturnType<typeof sql>): Promise<void> {
   const store = await openStore({ ...limits, ...quiet, ...place })
   await statement.execute(store.db)
   await store.close()
@@ -125,7 +125,7 @@ for (const engine of engines) {
 
   test(`everything that is sealed takes part in changing keys (${engine})`, async (t) => {
     const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
-    later(t, () => store.close())
+    addCleanup(t, () => store.close())
     const { rows } = await sql<{ table: string; column: string }>`
       select table_name as table, column_name as column from information_schema.columns
       where table_schema = 'public' and data_type = 'bytea' and column_name not in ('canary', 'hash', 'state_hash')
@@ -146,12 +146,15 @@ for (const engine of engines) {
     const first = await openApp(config)
     const inject = (app: typeof first, url: string, payload: object = {}) =>
       app.inject({ method: 'POST', url: `/api/v0${url}`, payload })
-    assert.equal((await inject(first, '/servers', { ...at('alpha', upstream), bearer_token: 'SENT' })).statusCode, 201)
+    assert.equal(
+      (await inject(first, '/servers', { ...registrationOf('alpha', upstream), bearer_token: 'SENT' })).statusCode,
+      201
+    )
     await first.close()
 
     const encryptionKey = Buffer.from(current!, 'base64')
     const app = await openApp({ ...config, encryptionKey, previousKey: config.encryptionKey })
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const call = async () => (await inject(app, '/tools/invoke', { name: 'alpha__echo' })).statusCode
     assert.equal(await call(), 200)
     const answer = await inject(app, '/keys/rotate')
@@ -169,7 +172,7 @@ for (const engine of engines) {
     const first = await openApp(config)
     const inject = (app: typeof first, url: string, payload: object = {}) =>
       app.inject({ method: 'POST', url: `/api/v0${url}`, payload })
-    for (const server of [at('alpha', alpha), at('beta', beta)]) {
+    for (const server of [registrationOf('alpha', alpha), registrationOf('beta', beta)]) {
       assert.equal((await inject(first, '/servers', { ...server, bearer_token: 'SENT' })).statusCode, 201)
     }
     await first.close()
@@ -181,7 +184,7 @@ for (const engine of engines) {
     const before = alpha.requests.length
 
     const app = await openApp(config)
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const error = 'server "alpha": its stored secrets cannot be decrypted with the current encryption key'
     const call = await inject(app, '/tools/invoke', { name: 'alpha__echo' })
     assert.deepEqual([call.statusCode, call.json()], [503, { error }])
@@ -195,7 +198,7 @@ for (const engine of engines) {
     assert.equal((await app.inject('/api/v0/server_configs')).statusCode, 503)
     assert.equal(alpha.requests.length, before)
 
-    const payload = { ...at('alpha', alpha), bearer_token: 'SENT' }
+    const payload = { ...registrationOf('alpha', alpha), bearer_token: 'SENT' }
     assert.equal((await app.inject({ method: 'PUT', url: '/api/v0/servers/alpha', payload })).statusCode, 200)
     assert.equal((await inject(app, '/tools/invoke', { name: 'alpha__echo' })).statusCode, 200)
   })

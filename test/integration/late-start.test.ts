@@ -6,7 +6,7 @@ import type { Environment } from '../../src/config.ts'
 import { freshConfig } from '../app.ts'
 import { until } from '../until.ts'
 import { startFaultProxy, type FaultProxy } from '../fixtures/fault-proxy.ts'
-import { engines, later } from '../store.ts'
+import { engines, addCleanup } from '../store.ts'
 
 const options = { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' }
 const token = 'an-administrator-of-tests'
@@ -22,12 +22,12 @@ const enterprise: Environment = {
 async function start(t: TestContext, env: Environment, { isCut }: { isCut: boolean }, more: BuildOptions = {}) {
   const direct = await freshConfig(t, env, 'postgres')
   const proxy = await startFaultProxy(direct.databaseUrl!)
-  later(t, proxy.close)
+  addCleanup(t, proxy.close)
   if (isCut) await proxy.cut()
   const databaseUrl = proxy.urlOf(direct.databaseUrl!)
   const config = { ...direct, databaseUrl, directDatabaseUrl: databaseUrl }
   const app = await buildApp(config, more)
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   await app.ready()
   return { app, proxy, config }
 }
@@ -83,7 +83,7 @@ test('a database that turns out to be of the other mode ends a start that has go
   await first.proxy.cut()
   const failures: unknown[] = []
   const app = await buildApp({ ...first.config, mode: 'enterprise' }, { onFailure: (error) => failures.push(error) })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   assert.equal(await statusOf(app, '/ready'), 503)
   await first.proxy.mend()
   await until('the failure', () => failures.length === 1)

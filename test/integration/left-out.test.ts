@@ -8,8 +8,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Check } from '../../src/schemas/dashboard/diagnostics.ts'
 import type { LeftOutItem } from '../../src/schemas/left-out.ts'
 import { freshConfig, openApp, register, startApp } from '../app.ts'
-import { listedTransports, startListed, type Offered } from '../fixtures/listed/listed.ts'
-import { engines, later } from '../store.ts'
+import { listedTransports, startListed, type ServerLists } from '../fixtures/listed/listed.ts'
+import { engines, addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 
 const token = 'twp_an-administrator-of-tests'
@@ -29,7 +29,7 @@ const both = (key: string) => [`{"${key}":"good"}`, long(key), '{"title":"namele
 const named = (text: string) => (text.includes('nameless') ? text : text.replace('{', '{"name":"n",'))
 
 /** Lists with one good item and four invalid ones each. */
-const mixed: Offered = {
+const mixed: ServerLists = {
   tools: both('name').map((text) => text.replace('{', '{"inputSchema":{"type":"object"},')),
   prompts: both('name'),
   resources: both('uri').map(named),
@@ -44,7 +44,7 @@ const expected = kinds.flatMap((kind) => [
   [kind, 'good', 'listed_twice']
 ])
 
-interface Shown {
+interface LeftOutView {
   readonly left_out_count?: number
   readonly left_out?: readonly LeftOutItem[]
 }
@@ -58,7 +58,7 @@ const get = async <T>(app: FastifyInstance, url: string): Promise<T> => {
 const send = (app: FastifyInstance, url: string, payload?: object) =>
   app.inject({ method: 'POST', url, headers, ...(payload ? { payload } : {}) })
 
-const brief = ({ left_out = [] }: Shown) => left_out.map(({ kind, name, code }) => [kind, name, code])
+const brief = ({ left_out = [] }: LeftOutView) => left_out.map(({ kind, name, code }) => [kind, name, code])
 
 for (const [mode, env] of Object.entries(modes)) {
   for (const transport of listedTransports) {
@@ -67,7 +67,7 @@ for (const [mode, env] of Object.entries(modes)) {
       const listed = await startListed(t, transport, mixed)
       const registered = await send(app, '/api/v0/servers', { name: 'a', ...listed.registration })
       assert.equal(registered.statusCode, 201, registered.body)
-      for (const shown of [registered.json<Shown>(), await get<Shown>(app, '/api/v0/servers/a')]) {
+      for (const shown of [registered.json<LeftOutView>(), await get<LeftOutView>(app, '/api/v0/servers/a')]) {
         assert.equal(shown.left_out_count, 16)
         assert.deepEqual(brief(shown), expected)
         for (const { kind, code, reason } of shown.left_out!) {
@@ -76,16 +76,16 @@ for (const [mode, env] of Object.entries(modes)) {
           if (['name_too_long', 'listed_twice'].includes(code)) assert.match(reason, new RegExp(`^its ${called} is`))
         }
       }
-      const [inList] = await get<Shown[]>(app, '/api/v0/servers')
+      const [inList] = await get<LeftOutView[]>(app, '/api/v0/servers')
       assert.deepEqual([inList!.left_out_count, inList!.left_out], [16, undefined])
 
       listed.set({ ...mixed, tools: mixed.tools.slice(0, 1), prompts: [] })
-      const refreshed = (await send(app, '/api/v0/servers/a/refresh')).json<Shown>()
+      const refreshed = (await send(app, '/api/v0/servers/a/refresh')).json<LeftOutView>()
       assert.equal(refreshed.left_out_count, 8)
       assert.deepEqual(brief(refreshed), expected.slice(8))
 
       listed.set({})
-      assert.equal((await send(app, '/api/v0/servers/a/refresh')).json<Shown>().left_out, undefined)
+      assert.equal((await send(app, '/api/v0/servers/a/refresh')).json<LeftOutView>().left_out, undefined)
       assert.ok(!('left_out_count' in (await get<object>(app, '/api/v0/servers/a'))))
     })
   }
@@ -96,7 +96,7 @@ for (const engine of engines) {
     const config = await freshConfig(t, {}, engine)
     const listed = await startListed(t, 'streamable_http', mixed)
     const first = await openApp(config)
-    later(t, () => first.close())
+    addCleanup(t, () => first.close())
     await register(first, { name: 'a', ...listed.registration })
     const version = first.gateway.stats().catalogVersion
     assert.equal((await send(first, '/api/v0/servers/a/refresh')).statusCode, 200)
@@ -104,24 +104,24 @@ for (const engine of engines) {
     await first.close()
 
     const second = await openApp(config)
-    later(t, () => second.close())
-    assert.deepEqual(brief(await get<Shown>(second, '/api/v0/servers/a')), expected)
+    addCleanup(t, () => second.close())
+    assert.deepEqual(brief(await get<LeftOutView>(second, '/api/v0/servers/a')), expected)
   })
 }
 
 test('SR-C1 every replica knows what one of them has read and left out', { skip: engines.length < 2 }, async (t) => {
   const config = await freshConfig(t, {}, 'postgres')
   const replicas = [await openApp(config), await openApp(config)]
-  for (const app of replicas) later(t, () => app.close())
+  for (const app of replicas) addCleanup(t, () => app.close())
   const listed = await startListed(t, 'streamable_http', {})
   await register(replicas[0]!, { name: 'a', ...listed.registration })
   listed.set(mixed)
   assert.equal((await send(replicas[0]!, '/api/v0/servers/a/refresh')).statusCode, 200)
   await until(
     'the other replica knows',
-    async () => (await get<Shown>(replicas[1]!, '/api/v0/servers/a')).left_out_count === 16
+    async () => (await get<LeftOutView>(replicas[1]!, '/api/v0/servers/a')).left_out_count === 16
   )
-  assert.deepEqual(brief(await get<Shown>(replicas[1]!, '/api/v0/servers/a')), expected)
+  assert.deepEqual(brief(await get<LeftOutView>(replicas[1]!, '/api/v0/servers/a')), expected)
 })
 
 test('SR-C1 what is kept of left-out items is bounded in number and bytes, and the rest is counted', async (t) => {
@@ -130,11 +130,11 @@ test('SR-C1 what is kept of left-out items is bounded in number and bytes, and t
   const plain = Array.from({ length: 300 }, () => '{"title":"nameless"}')
   const listed = await startListed(t, 'streamable_http', { tools: plain })
   await register(app, { name: 'a', ...listed.registration })
-  const counted = await get<Shown>(app, '/api/v0/servers/a')
+  const counted = await get<LeftOutView>(app, '/api/v0/servers/a')
   assert.deepEqual([counted.left_out_count, counted.left_out!.length], [300, 100])
   listed.set({ tools: nasty })
   await send(app, '/api/v0/servers/a/refresh')
-  const shown = await get<Shown>(app, '/api/v0/servers/a')
+  const shown = await get<LeftOutView>(app, '/api/v0/servers/a')
   assert.equal(shown.left_out_count, 500)
   assert.ok(shown.left_out!.length > 0 && JSON.stringify(shown.left_out).length < 66_000)
   for (const { name } of shown.left_out!) assert.match(name!, /^[ -~]+…?$/)
@@ -144,7 +144,7 @@ test('SR-C1 the dashboard shows left-out items on the page of their server, in a
   const app = await startApp(t)
   const listed = await startListed(t, 'streamable_http', mixed)
   await register(app, { name: 'a', ...listed.registration })
-  const details = await get<Shown>(app, '/api/dashboard/servers/a')
+  const details = await get<LeftOutView>(app, '/api/dashboard/servers/a')
   assert.equal(details.left_out_count, 16)
   assert.deepEqual(brief(details), expected)
   const { attention } = await get<{ attention: { kind: string; name: string; title: string }[] }>(
@@ -195,7 +195,7 @@ const misshapen: Readonly<Record<(typeof kinds)[number], readonly (readonly [def
       ['{"uriTemplate":"x://{b}","name":"n","mimeType":1}', 'its "mimeType"']
     ]
   }
-const shaped: Offered = {
+const shaped: ServerLists = {
   tools: [`{"name":"good",${schema},"title":null,"outputSchema":{"type":"array"}}`],
   prompts: ['{"name":"good","arguments":null}'],
   resources: ['{"uri":"x://good","name":"n","mimeType":null}'],
@@ -226,7 +226,7 @@ for (const transport of listedTransports) {
     await legacy.connect(new TransportV2(url))
     await modern.connect(new TransportV2(url))
     for (const client of [v1, legacy, modern]) {
-      later(t, () => client.close())
+      addCleanup(t, () => client.close())
       const { tools } = await client.listTools()
       const { prompts } = await client.listPrompts()
       const { resources } = await client.listResources()
@@ -243,14 +243,14 @@ for (const transport of listedTransports) {
       assert.equal(resourceTemplates[0]?.uriTemplate, 'x://{good}', 'templates')
     }
 
-    const { left_out = [] } = await get<Shown>(app, '/api/v0/servers/a')
+    const { left_out = [] } = await get<LeftOutView>(app, '/api/v0/servers/a')
     const told = kinds.flatMap((kind) => misshapen[kind].map(([, reason]) => [kind, 'shape', reason] as const))
     assert.deepEqual(
       left_out.map(({ kind, code, reason }, i) => [kind, code, reason.slice(0, told[i]?.[2].length)]),
       told,
       'each with its reason'
     )
-    const b = await get<Shown>(app, '/api/v0/servers/b')
+    const b = await get<LeftOutView>(app, '/api/v0/servers/b')
     assert.equal(b.left_out, undefined, 'the other server lost nothing')
   })
 }

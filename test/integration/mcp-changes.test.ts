@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { addRecorder, openStream, startMcp, type Mcp, type OpenStream } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
-const methods = (stream: OpenStream) => (stream.heard as { method?: string }[]).map(({ method }) => String(method))
+const methods = (stream: OpenStream) => (stream.messages as { method?: string }[]).map(({ method }) => String(method))
 const changed = (...lists: string[]) => lists.map((list) => `notifications/${list}/list_changed`)
 const post = ({ app }: Mcp, url: string) => app.inject({ method: 'POST', url: `/api/v0${url}` })
 const quiet = () => new Promise((resolve) => setTimeout(resolve, 400))
@@ -14,30 +14,30 @@ async function listen(t: TestContext, mcp: Mcp): Promise<OpenStream> {
 }
 
 /** Waits for the expected notifications, then asserts that no others arrive. */
-async function hears(stream: OpenStream, ...lists: string[]): Promise<void> {
+async function assertNotified(stream: OpenStream, ...lists: string[]): Promise<void> {
   await until(`${lists.join()} is told of`, () => methods(stream).length >= lists.length)
   await quiet()
   assert.deepEqual(methods(stream).toSorted(), changed(...lists).toSorted())
-  stream.heard.length = 0
+  stream.messages.length = 0
 }
 
 test('an open stream tells of the lists that a registration, a switch or a removal changed, and of no others', async (t) => {
   const mcp = await startMcp(t)
   const stream = await listen(t, mcp)
   await addRecorder(t, mcp, 'one')
-  await hears(stream, 'tools', 'prompts', 'resources')
+  await assertNotified(stream, 'tools', 'prompts', 'resources')
   await post(mcp, '/tools/disable?entity=one__echo')
-  await hears(stream, 'tools')
+  await assertNotified(stream, 'tools')
   await post(mcp, '/prompts/disable?entity=one__greet')
-  await hears(stream, 'prompts')
+  await assertNotified(stream, 'prompts')
   await post(mcp, '/resources/disable?entity=fixture://note')
-  await hears(stream, 'resources')
+  await assertNotified(stream, 'resources')
   await post(mcp, '/servers/one/disable')
-  await hears(stream, 'tools')
+  await assertNotified(stream, 'tools')
   await post(mcp, '/servers/one/enable')
-  await hears(stream, 'tools')
+  await assertNotified(stream, 'tools')
   await mcp.app.inject({ method: 'DELETE', url: '/api/v0/servers/one' })
-  await hears(stream, 'tools')
+  await assertNotified(stream, 'tools')
 })
 
 test('what changes nothing in the lists is not told of', async (t) => {
@@ -59,13 +59,13 @@ test('a re-read that finds another tool is told of on the newest stream of each 
   const [older, newer, other] = [await open(), await open(), await listen(t, mcp)]
   recorder.setExtraTools([{ name: 'extra', inputSchema: { type: 'object' } }])
   await post(mcp, '/servers/one/refresh')
-  await hears(newer, 'tools')
-  await hears(other, 'tools')
+  await assertNotified(newer, 'tools')
+  await assertNotified(other, 'tools')
   assert.deepEqual(methods(older), [])
   newer.close()
   await quiet()
   await post(mcp, '/tools/disable?entity=one__extra')
-  await hears(older, 'tools')
+  await assertNotified(older, 'tools')
 })
 
 test('a page of a list that has changed meanwhile cannot be followed', async (t) => {

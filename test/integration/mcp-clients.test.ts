@@ -4,7 +4,7 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addRecorder, legacyBody, startMcp, textOf } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
@@ -14,14 +14,14 @@ async function connectV1(t: TestContext, url: string): Promise<ClientV1> {
   const client = new ClientV1(identity)
   // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await client.connect(new TransportV1(new URL(url)) as Transport)
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   return client
 }
 
 async function connectV2(t: TestContext, url: string, mode: 'auto' | 'legacy' | { pin: string }): Promise<ClientV2> {
   const client = new ClientV2(identity, { versionNegotiation: { mode } })
   await client.connect(new TransportV2(new URL(url)))
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   return client
 }
 

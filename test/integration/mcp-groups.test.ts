@@ -5,7 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { freshConfig, openApp, register, stdioServer } from '../app.ts'
-import { engines, later } from '../store.ts'
+import { engines, addCleanup } from '../store.ts'
 import {
   addRecorder,
   legacyBody,
@@ -223,7 +223,7 @@ test('an edit of a group holds at once for open sessions, and those that it conc
   const untouched = await openStream(t, g2.url, { headers: { accept: 'text/event-stream', ...other } })
   const modern = await openStream(t, g1.url, listenTo('listen-1'))
   const global = await openStream(t, mcp.url, listenTo('listen-2'))
-  await until('the listeners are acknowledged', () => modern.heard.length === 1 && global.heard.length === 1)
+  await until('the listeners are acknowledged', () => modern.messages.length === 1 && global.messages.length === 1)
 
   await rest(mcp, 'PUT', '/tool-groups/g1', { included_tools: ['alpha__slow'] })
   await refuses(g1, 'alpha__echo')
@@ -231,20 +231,20 @@ test('an edit of a group holds at once for open sessions, and those that it conc
   assert.equal(refused.body.error?.code, -32602)
   assert.equal(alpha.calls('tools/call').length, 0)
   assert.deepEqual(namesIn(await g1.legacy('tools/list', {}, headers)), ['alpha__slow'])
-  const methods = ({ heard }: typeof stream) => heard.map((message) => (message as { method?: string }).method)
-  await until('both are told', () => stream.heard.length >= 1 && modern.heard.length >= 2)
+  const methods = ({ messages }: typeof stream) => messages.map((message) => (message as { method?: string }).method)
+  await until('both are told', () => stream.messages.length >= 1 && modern.messages.length >= 2)
   assert.deepEqual(methods(stream), ['notifications/tools/list_changed'])
   assert.deepEqual(methods(modern).slice(1), ['notifications/tools/list_changed'])
 
   await rest(mcp, 'PUT', '/tool-groups/g1', { included_servers: ['alpha'] })
-  await until('both are told again', () => stream.heard.length >= 4 && modern.heard.length >= 4)
+  await until('both are told again', () => stream.messages.length >= 4 && modern.messages.length >= 4)
   assert.deepEqual(methods(stream).slice(1), [
     'notifications/tools/list_changed',
     'notifications/prompts/list_changed',
     'notifications/resources/list_changed'
   ])
   assert.equal((await g1.legacy('tools/call', { name: 'alpha__echo' }, headers)).body.error, undefined)
-  assert.deepEqual([untouched.heard.length, global.heard.length], [0, 1])
+  assert.deepEqual([untouched.messages.length, global.messages.length], [0, 1])
 })
 
 test('removing a group ends its sessions, streams and their calls; one made anew knows none of them', async (t) => {
@@ -255,13 +255,13 @@ test('removing a group ends its sessions, streams and their calls; one made anew
   const stream = await openStream(t, g1.url, { headers: { ...accept, ...headers } })
   const modern = await openStream(t, g1.url, listenTo('listen-1'))
   const global = await openStream(t, mcp.url, { headers: { ...accept, ...elsewhere } })
-  await until('the listener is acknowledged', () => modern.heard.length === 1)
+  await until('the listener is acknowledged', () => modern.messages.length === 1)
   const slow = g1.legacy('tools/call', { name: 'alpha__slow', arguments: { ms: 60_000 } }, headers)
   await until('the call has arrived', () => alpha.calls('tools/call').length === 1)
 
   await rest(mcp, 'DELETE', '/tool-groups/g1')
-  await until('the streams end', () => stream.ended() && modern.ended())
-  const last = modern.heard.at(-1)!
+  await until('the streams end', () => stream.hasEnded() && modern.hasEnded())
+  const last = modern.messages.at(-1)!
   assert.equal(last.id, 'listen-1')
   assert.equal(last.result.resultType, 'complete')
   assert.equal(last.result._meta['io.modelcontextprotocol/subscriptionId'], 'listen-1')
@@ -269,7 +269,7 @@ test('removing a group ends its sessions, streams and their calls; one made anew
   await slow.catch(() => {})
   const gone = await g1.legacy('ping', {}, headers)
   assert.deepEqual([gone.status, JSON.parse(gone.text)], [404, { error: 'tool group "g1" does not exist' }])
-  assert.equal(global.ended(), false)
+  assert.equal(global.hasEnded(), false)
 
   await create(mcp, { name: 'g1', included_servers: ['alpha'] })
   const again = await g1.legacy('ping', {}, headers)
@@ -339,10 +339,10 @@ test('the clients of both SDKs use a bare group as if it were the server itself'
   const v1 = new Client(identity)
   // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await v1.connect(new StreamableHTTPClientTransport(new URL(g1.url)) as Transport)
-  later(t, () => v1.close())
+  addCleanup(t, () => v1.close())
   const v2 = new ClientV2(identity, { versionNegotiation: { mode: 'auto' } })
   await v2.connect(new TransportV2(new URL(g1.url)))
-  later(t, () => v2.close())
+  addCleanup(t, () => v2.close())
   assert.equal(v2.getProtocolEra(), 'modern')
   for (const client of [v1, v2]) {
     assert.equal(client.getInstructions(), 'Be kind')
@@ -383,7 +383,7 @@ test('LC-13 a group that one replica removes ends at the other, with its session
   const config = await freshConfig(t, {}, 'postgres')
   const start = async () => {
     const app = await openApp(config)
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
     return { app, url } as Mcp
   }
@@ -396,9 +396,9 @@ test('LC-13 a group that one replica removes ends at the other, with its session
   const stream = await openStream(t, there.url, { headers: { accept: 'text/event-stream', ...headers } })
   assert.deepEqual(await listed(there), ['alpha__echo'])
   await rest(a, 'PUT', '/tool-groups/g1', { included_tools: ['alpha__slow'] })
-  await until('the stream is told', () => stream.heard.length === 1)
+  await until('the stream is told', () => stream.messages.length === 1)
   assert.deepEqual(await listed(there), ['alpha__slow'])
   await rest(a, 'DELETE', '/tool-groups/g1')
-  await until('the stream ends', stream.ended)
+  await until('the stream ends', stream.hasEnded)
   assert.equal((await there.legacy('ping', {}, headers)).status, 404)
 })

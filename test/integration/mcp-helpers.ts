@@ -5,7 +5,7 @@ import type { Environment } from '../../src/config.ts'
 import { register, startApp, type AppOptions } from '../app.ts'
 import { startFaulty, type Faulty } from '../fixtures/http/faulty.ts'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { both, legacyBody, modernBody, modernHeaders, type Params } from './mcp-messages.ts'
 
 export { legacyBody, META, MODERN, modernBody, modernHeaders } from './mcp-messages.ts'
@@ -110,14 +110,14 @@ export async function addRecorder(
   more: object = {}
 ): Promise<Recorder> {
   const recorder = await startRecorder(null, { name, ...options })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   await register(app, { name, transport: 'streamable_http', url: recorder.url, ...more })
   return recorder
 }
 
 export async function addFaulty(t: TestContext, { app }: Mcp, name: string): Promise<Faulty> {
   const faulty = await startFaulty(null)
-  later(t, faulty.close)
+  addCleanup(t, faulty.close)
   await register(app, { name, transport: 'streamable_http', url: faulty.url })
   return faulty
 }
@@ -129,21 +129,21 @@ export interface OpenStream {
   readonly status: number
   readonly headers: Headers
   /** Messages received so far. */
-  readonly heard: RpcAnswer[]
+  readonly messages: RpcAnswer[]
   /** URL for the messages of an HTTP+SSE client, as announced by the server. */
-  readonly companion: () => string | undefined
+  readonly messagePath: () => string | undefined
   /** Returns true once the other side has ended the stream. */
-  readonly ended: () => boolean
+  readonly hasEnded: () => boolean
   close(): void
 }
 
 /** Opens a stream and collects its messages; closed with the test. */
 export async function openStream(t: TestContext, url: string, init: RequestInit): Promise<OpenStream> {
-  let companion: string | undefined
+  let messagePath: string | undefined
   const stop = new AbortController()
-  later(t, () => stop.abort())
+  addCleanup(t, () => stop.abort())
   const response = await fetch(url, { ...init, signal: stop.signal })
-  const heard: RpcAnswer[] = []
+  const messages: RpcAnswer[] = []
   let ended = false
   const read = async () => {
     let rest = ''
@@ -152,8 +152,8 @@ export async function openStream(t: TestContext, url: string, init: RequestInit)
       const end = rest.lastIndexOf('\n\n')
       if (end < 0) continue
       for (const { type, data } of readEvents(rest.slice(0, end))) {
-        if (type === 'endpoint') companion = data
-        else heard.push(JSON.parse(data) as RpcAnswer)
+        if (type === 'endpoint') messagePath = data
+        else messages.push(JSON.parse(data) as RpcAnswer)
       }
       rest = rest.slice(end + 2)
     }
@@ -167,9 +167,9 @@ export async function openStream(t: TestContext, url: string, init: RequestInit)
   return {
     status: response.status,
     headers: response.headers,
-    heard,
-    companion: () => companion,
-    ended: () => ended,
+    messages,
+    messagePath: () => messagePath,
+    hasEnded: () => ended,
     close: () => stop.abort()
   }
 }

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { register } from '../app.ts'
 import type { Recorder } from '../fixtures/http/recorder.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addRecorder, legacyBody, openStream, startMcp, type Mcp, type OpenStream } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
@@ -13,13 +13,13 @@ const updated = 'notifications/resources/updated'
 const logged = 'notifications/message'
 const everything = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 
-interface Said {
+interface StreamMessage {
   readonly id?: unknown
   readonly method?: string
   readonly params?: { readonly uri?: string; readonly logger?: string; readonly data?: string }
 }
-const heard = (stream: OpenStream, method: string) =>
-  (stream.heard as Said[]).filter((said) => said.method === method).map(({ params }) => params)
+const paramsOf = (stream: OpenStream, method: string) =>
+  (stream.messages as StreamMessage[]).filter((said) => said.method === method).map(({ params }) => params)
 
 const addStateful = (t: TestContext, mcp: Mcp, name = 'one') =>
   addRecorder(t, mcp, name, { tells: true }, { session_mode: 'stateful' })
@@ -55,11 +55,11 @@ test("IS-08 what an upstream says in a client's own session between its calls re
   recorder.announce(updated, { uri: note }, ann.own)
   recorder.announce(logged, { level: 'info', data: 'for ann' }, ann.own)
   recorder.announce(logged, { level: 'info', logger: 'db', data: 'for bob' }, bob.own)
-  await until('both are told', () => heard(ann.stream, logged).length + heard(bob.stream, logged).length === 2)
-  assert.deepEqual(heard(ann.stream, updated), [{ uri: note }])
-  assert.deepEqual(heard(bob.stream, updated), [])
-  assert.deepEqual(heard(ann.stream, logged), [{ logger: 'one', level: 'info', data: 'for ann' }])
-  assert.deepEqual(heard(bob.stream, logged), [{ logger: 'one/db', level: 'info', data: 'for bob' }])
+  await until('both are told', () => paramsOf(ann.stream, logged).length + paramsOf(bob.stream, logged).length === 2)
+  assert.deepEqual(paramsOf(ann.stream, updated), [{ uri: note }])
+  assert.deepEqual(paramsOf(bob.stream, updated), [])
+  assert.deepEqual(paramsOf(ann.stream, logged), [{ logger: 'one', level: 'info', data: 'for ann' }])
+  assert.deepEqual(paramsOf(bob.stream, logged), [{ logger: 'one/db', level: 'info', data: 'for bob' }])
 })
 
 test('an update that comes in every session is told to each subscriber once, until it unsubscribes', async (t) => {
@@ -71,21 +71,21 @@ test('an update that comes in every session is told to each subscriber once, unt
   await bob.request('resources/subscribe', { uri: note })
   recorder.announce(updated, { uri: note })
   recorder.announce(logged, { level: 'error', data: 'the last' })
-  const last = (stream: OpenStream) => heard(stream, logged).length
+  const last = (stream: OpenStream) => paramsOf(stream, logged).length
   await until('all is told', () => last(ann.stream) === 1 && last(bob.stream) === 1)
   assert.deepEqual(
-    heard(ann.stream, updated).map((params) => params?.uri),
+    paramsOf(ann.stream, updated).map((params) => params?.uri),
     [note, `towpath://one/${note}`]
   )
-  assert.equal(heard(bob.stream, updated).length, 1)
+  assert.equal(paramsOf(bob.stream, updated).length, 1)
 
   await ann.request('resources/unsubscribe', { uri: note })
   assert.equal(asked(recorder, 'unsubscribe', ann.own), 0, 'the other form is still followed')
   await ann.request('resources/unsubscribe', { uri: `towpath://one/${note}` })
   await until('it is unsubscribed in its own session', () => asked(recorder, 'unsubscribe', ann.own) === 1)
   recorder.announce(updated, { uri: note })
-  await until('the other is told', () => heard(bob.stream, updated).length === 2)
-  assert.equal(heard(ann.stream, updated).length, 2)
+  await until('the other is told', () => paramsOf(bob.stream, updated).length === 2)
+  assert.equal(paramsOf(ann.stream, updated).length, 2)
 })
 
 test("without a session of its own a client is told of updates by the gateway's, and again by its next own", async (t) => {
@@ -104,8 +104,8 @@ test("without a session of its own a client is told of updates by the gateway's,
   await until('the streams are open', () => recorder.streams() === 2)
   recorder.announce(updated, { uri: note })
   recorder.announce(logged, { level: 'error', data: 'the last' })
-  await until('all is told', () => heard(ann.stream, logged).length === 1)
-  assert.equal(heard(ann.stream, updated).length, 1)
+  await until('all is told', () => paramsOf(ann.stream, logged).length === 1)
+  assert.equal(paramsOf(ann.stream, updated).length, 1)
 })
 
 test('logs between calls are filtered by the level of the session, and end with the server', async (t) => {
@@ -114,13 +114,13 @@ test('logs between calls are filtered by the level of the session, and end with 
   const ann = await open(t, mcp, recorder)
   await ann.request('logging/setLevel', { level: 'warning' })
   for (const level of ['info', 'warning']) recorder.announce(logged, { level, data: level }, ann.own)
-  await until('one is told', () => heard(ann.stream, logged).length > 0)
+  await until('one is told', () => paramsOf(ann.stream, logged).length > 0)
   const disabled = await mcp.app.inject({ method: 'POST', url: '/api/v0/servers/one/disable' })
   assert.equal(disabled.statusCode, 200, disabled.body)
   recorder.announce(logged, { level: 'error', data: 'too late' }, ann.own)
   await ann.request('ping')
   assert.deepEqual(
-    heard(ann.stream, logged).map((params) => params?.data),
+    paramsOf(ann.stream, logged).map((params) => params?.data),
     ['warning']
   )
 })
@@ -130,14 +130,14 @@ test('a question between calls goes to the client whose session it came in, and 
   const recorder = await addStateful(t, mcp)
   const [ann, bob] = [await open(t, mcp, recorder, { roots: {} }), await open(t, mcp, recorder, { roots: {} })]
   recorder.ask(ann.own, 'q1', 'roots/list')
-  await until('she is asked', () => heard(ann.stream, 'roots/list').length === 1)
-  const { id } = (ann.stream.heard as Said[]).find(({ method }) => method === 'roots/list')!
+  await until('she is asked', () => paramsOf(ann.stream, 'roots/list').length === 1)
+  const { id } = (ann.stream.messages as StreamMessage[]).find(({ method }) => method === 'roots/list')!
   const roots = [{ uri: 'file:///ann' }]
   await mcp.send(JSON.stringify({ jsonrpc: '2.0', id, result: { roots } }), ann.session)
   const answerTo = (wanted: string) => recorder.requests.find(({ message }) => message?.id === wanted)
   await until('the upstream has it', () => answerTo('q1') !== undefined)
   assert.deepEqual([answerTo('q1')!.message?.result, answerTo('q1')!.headers['mcp-session-id']], [{ roots }, ann.own])
-  assert.deepEqual(heard(bob.stream, 'roots/list'), [])
+  assert.deepEqual(paramsOf(bob.stream, 'roots/list'), [])
 
   recorder.ask(bob.own, 'q2', 'sampling/createMessage')
   await until('what was not declared is refused', () => answerTo('q2') !== undefined)
@@ -147,7 +147,7 @@ test('a question between calls goes to the client whose session it came in, and 
 test("what a session says right behind the answer of its call is not the call's: it goes home", async (t) => {
   const mcp = await startMcp(t)
   const upstream = await startScripted(null, { tells: true })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   await register(mcp.app, { name: 'one', transport: 'streamable_http', url: upstream.url, session_mode: 'stateful' })
   const { stream, request } = await open(t, mcp, upstream)
   const answer = request('tools/call', { name: 'one__script' })
@@ -155,7 +155,7 @@ test("what a session says right behind the answer of its call is not the call's:
   upstream.calls[0]!.finish('begun')
   upstream.announce(logged, { level: 'info', data: 'in the background' })
   assert.deepEqual((await answer).events, [])
-  await until('it is told at home', () => heard(stream, logged).length === 1)
+  await until('it is told at home', () => paramsOf(stream, logged).length === 1)
 })
 
 test("a client's changed roots are told in its own upstream sessions and in no other", async (t) => {
@@ -182,11 +182,11 @@ test('a process that asks and logs by itself after its start reaches the client 
   const stream = await openStream(t, mcp.url, { headers: { ...session, accept: 'text/event-stream' } })
   const echo = { name: 'everything__echo', arguments: { message: 'hello' } }
   await mcp.send(legacyBody('tools/call', echo), session)
-  await until('it is asked', () => heard(stream, 'roots/list').length === 1)
-  const { id } = (stream.heard as Said[]).find(({ method }) => method === 'roots/list')!
+  await until('it is asked', () => paramsOf(stream, 'roots/list').length === 1)
+  const { id } = (stream.messages as StreamMessage[]).find(({ method }) => method === 'roots/list')!
   await mcp.send(JSON.stringify({ jsonrpc: '2.0', id, result: { roots: [{ uri: 'file:///ann' }] } }), session)
-  await until('it logs', () => heard(stream, logged).length === 1)
-  const [said] = heard(stream, logged)
+  await until('it logs', () => paramsOf(stream, logged).length === 1)
+  const [said] = paramsOf(stream, logged)
   assert.equal(said?.logger, 'everything/everything-server')
   assert.equal(said.data, 'Roots updated: 1 root(s) received from client')
 })

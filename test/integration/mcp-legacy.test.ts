@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openEvents, sendJson, startHttp } from '../fixtures/http/server.ts'
 import { register } from '../app.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import {
   addFaulty,
   addRecorder,
@@ -60,7 +60,7 @@ test('a session lists, calls, gets, reads and completes, with what every server 
       ...(result ? { result } : { error: { code: -32601, message: 'x' } })
     })
   })
-  later(t, alone.close)
+  addCleanup(t, alone.close)
   await register(mcp.app, { name: 'two', transport: 'streamable_http', url: alone.origin })
   const session = await mcp.initialize()
   const ask = async (method: string, params: object = {}) => (await mcp.legacy(method, params, session)).body.result
@@ -150,7 +150,7 @@ test('the stream of a session must be accepted, is one of several, and ends with
   assert.equal(streams[0]!.headers.get('content-type'), 'text/event-stream')
   assert.equal(streams[0]!.headers.get('mcp-session-id'), session['mcp-session-id'])
   await fetch(mcp.url, { method: 'DELETE', headers: session })
-  await until('both streams end', () => streams.every((stream) => stream.ended()))
+  await until('both streams end', () => streams.every((stream) => stream.hasEnded()))
 })
 
 test('progress goes to the call that asked for it, with its own token, before the result', async (t) => {
@@ -195,7 +195,7 @@ test('log messages of a call come on its stream, say which server they are of, a
     }
     response.end(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":[]}}\n\n`)
   })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   await register(mcp.app, { name: 'one', transport: 'streamable_http', url: upstream.origin })
   const { text, events } = await mcp.legacy('tools/call', { name: 'one__log' }, await mcp.initialize())
   assert.equal(events.length, 4, 'no params are passed on as empty ones')

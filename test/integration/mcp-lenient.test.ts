@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { Client, SSEClientTransport } from '@modelcontextprotocol/client'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import {
   addRecorder,
@@ -29,18 +29,18 @@ const json = { 'content-type': 'application/json' }
 async function openSse(t: TestContext, mcp: Mcp): Promise<{ stream: OpenStream; companion: string }> {
   const { origin } = new URL(mcp.url)
   const stream = await openStream(t, `${origin}/sse`, { headers: { accept: 'text/event-stream' } })
-  await until('the companion is told', () => stream.companion() !== undefined)
-  return { stream, companion: `${origin}${stream.companion()}` }
+  await until('the companion is told', () => stream.messagePath() !== undefined)
+  return { stream, companion: `${origin}${stream.messagePath()}` }
 }
 
 async function askBySse(t: TestContext, mcp: Mcp): Promise<Ask> {
   const { stream, companion } = await openSse(t, mcp)
   const ask: Ask = async (method, params, id = 7) => {
-    const before = stream.heard.length
+    const before = stream.messages.length
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`
     const { status } = await fetch(companion, { method: 'POST', headers: json, body })
     assert.equal(status, 202, `${method} is taken`)
-    return (await until('the answer', () => stream.heard.slice(before).find((one) => one.id === id)))!
+    return (await until('the answer', () => stream.messages.slice(before).find((one) => one.id === id)))!
   }
   await ask(
     'initialize',
@@ -122,8 +122,8 @@ test('CR-F9: one slash behind the path of an MCP endpoint means nothing, two do'
     assert.equal(ended.status, 200, 'the session is ended')
     const stream = await openStream(t, `${origin}${path}/sse/`, { headers: { accept: 'text/event-stream' } })
     assert.equal(stream.status, 200, 'a stream')
-    await until('the companion is told', () => stream.companion() !== undefined)
-    const companion = `${origin}${stream.companion()!.replace('?', '/?')}`
+    await until('the companion is told', () => stream.messagePath() !== undefined)
+    const companion = `${origin}${stream.messagePath()!.replace('?', '/?')}`
     const posted = await fetch(companion, { method: 'POST', headers: json, body: legacyBody('ping') })
     assert.equal(posted.status, 202, 'its companion')
   }
@@ -138,7 +138,7 @@ test('CR-F3: what a modern client probes over HTTP+SSE is taken, and refused on 
   const post = async (body: string, headers: object = {}) =>
     (await fetch(companion, { method: 'POST', headers: { ...json, ...headers }, body })).status
   const answer = async (id: unknown) =>
-    (await until(`the answer to ${String(id)}`, () => stream.heard.find((one) => one.id === id)))!
+    (await until(`the answer to ${String(id)}`, () => stream.messages.find((one) => one.id === id)))!
   assert.equal(await post(modernBody('server/discover', {}, 1)), 202, 'the probe')
   assert.deepEqual((await answer(1)).error, { code: -32601, message: 'Method not found' })
   assert.equal(await post(modernBody('server/discover', {}, 2), modernHeaders('server/discover')), 202, 'with headers')
@@ -177,7 +177,7 @@ for (const path of ['/sse', '/v0/groups/g/sse']) {
     await mcp.app.inject({ method: 'POST', url: '/api/v0/tool-groups', payload: group })
     const client = new Client({ name: 'auto', version: '1' }, { versionNegotiation: { mode: 'auto' } })
     await client.connect(new SSEClientTransport(new URL(path, mcp.url)))
-    later(t, () => client.close())
+    addCleanup(t, () => client.close())
     const { tools } = await client.listTools()
     assert.ok(
       tools.some(({ name }) => name === 'one__echo'),

@@ -106,7 +106,7 @@ test('a client that closes its stream cancels upstream, in either era of the ups
     const headers = modernHeaders('tools/call', params.name)
     const body = modernBody('tools/call', params)
     const stream = await openStream(t, mcp.url, { method: 'POST', headers, body })
-    await until('progress comes', () => stream.heard.length > 0)
+    await until('progress comes', () => stream.messages.length > 0)
     stream.close()
     const isTold = () =>
       name === 'dual'
@@ -152,14 +152,18 @@ test('listening is acknowledged with what is honoured, and each frame carries th
     body: modernBody('subscriptions/listen', { notifications }, 'sub-1')
   })
   assert.equal(stream.headers.get('content-type'), 'text/event-stream')
-  await until('it is acknowledged', () => stream.heard.length === 1)
+  await until('it is acknowledged', () => stream.messages.length === 1)
   const _meta = { [`${META}subscriptionId`]: 'sub-1' }
-  assert.deepEqual(stream.heard[0], {
+  assert.deepEqual(stream.messages[0], {
     jsonrpc: '2.0',
     method: 'notifications/subscriptions/acknowledged',
     params: { notifications: { toolsListChanged: true }, _meta }
   })
   await addRecorder(t, mcp, 'one')
-  await until('the change is told of', () => stream.heard.length === 2)
-  assert.deepEqual(stream.heard[1], { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta } })
+  await until('the change is told of', () => stream.messages.length === 2)
+  assert.deepEqual(stream.messages[1], {
+    jsonrpc: '2.0',
+    method: 'notifications/tools/list_changed',
+    params: { _meta }
+  })
 })

@@ -3,19 +3,19 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { register } from '../app.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { addRecorder, META, modernBody, modernHeaders, openStream, startMcp, type OpenStream } from './mcp-helpers.ts'
 
 const note = 'fixture://note'
 const updated = 'notifications/resources/updated'
 
-interface Said {
+interface StreamMessage {
   readonly method?: string
   readonly params?: Record<string, unknown>
 }
-const heard = (stream: OpenStream, method: string) =>
-  (stream.heard as Said[]).filter((said) => said.method === method).map(({ params }) => params)
+const paramsOf = (stream: OpenStream, method: string) =>
+  (stream.messages as StreamMessage[]).filter((said) => said.method === method).map(({ params }) => params)
 
 const told = { uri: note, title: 'Note', _meta: { 'vendor/etag': [1, { a: 'ü' }], progressToken: 5 } }
 
@@ -33,19 +33,19 @@ for (const modern of [false, true]) {
         headers: modernHeaders('subscriptions/listen'),
         body: modernBody('subscriptions/listen', { notifications: { resourceSubscriptions: [note] } }, 9)
       })
-      await until('it is acknowledged', () => listener.heard.length > 0)
+      await until('it is acknowledged', () => listener.messages.length > 0)
       await until('both are told', () => {
         recorder.announce(updated, told)
-        return heard(stream, updated).length > 0 && heard(listener, updated).length > 0
+        return paramsOf(stream, updated).length > 0 && paramsOf(listener, updated).length > 0
       })
       const { progressToken: _hop, ...kept } = told._meta
-      assert.deepEqual(heard(stream, updated)[0], { ...told, _meta: kept }, 'a legacy client')
+      assert.deepEqual(paramsOf(stream, updated)[0], { ...told, _meta: kept }, 'a legacy client')
       const _meta = { ...kept, [`${META}subscriptionId`]: 9 }
-      assert.deepEqual(heard(listener, updated)[0], { ...told, _meta }, 'a modern client')
+      assert.deepEqual(paramsOf(listener, updated)[0], { ...told, _meta }, 'a modern client')
 
       recorder.announce(updated, { uri: note, _meta: { long: 'x'.repeat(70_000) } })
       const isBare = (params?: object) => isDeepStrictEqual(params, { uri: note })
-      await until('it is told without what is too long', () => heard(stream, updated).some(isBare))
+      await until('it is told without what is too long', () => paramsOf(stream, updated).some(isBare))
     })
   }
 }
@@ -56,7 +56,7 @@ const passed = { a: 1, _meta: { 'vendor/b': 2 } }
 test("CR-A8: a server's own notifications reach the client whose call they came with, in either era", async (t) => {
   const mcp = await startMcp(t)
   const scripted = await startScripted(null, { tells: true })
-  later(t, scripted.close)
+  addCleanup(t, scripted.close)
   await register(mcp.app, { name: 'one', transport: 'streamable_http', url: scripted.url })
   const session = await mcp.initialize()
   const call = { name: 'one__script' }
@@ -69,14 +69,14 @@ test("CR-A8: a server's own notifications reach the client whose call they came 
     const answering = send()
     await until('the call', () => scripted.calls.length > before)
     const at = scripted.calls.at(-1)
-    at!.say({ method: 'notifications/vendor/thing', params: custom })
-    at!.say({ method: 'vendor/other' })
+    at!.send({ method: 'notifications/vendor/thing', params: custom })
+    at!.send({ method: 'vendor/other' })
     for (const method of ['notifications/tasks/status', 'notifications/initialized', 'x'.repeat(300)])
-      at!.say({ method })
-    at!.say({ method: 'vendor/long', params: { long: 'x'.repeat(70_000) } })
-    for (let i = 0; i < 500; i++) at!.say({ method: 'vendor/flood', params: { i } })
+      at!.send({ method })
+    at!.send({ method: 'vendor/long', params: { long: 'x'.repeat(70_000) } })
+    for (let i = 0; i < 500; i++) at!.send({ method: 'vendor/flood', params: { i } })
     at!.finish('done')
-    const events = (await answering).events as Said[]
+    const events = (await answering).events as StreamMessage[]
     const methods = events.map(({ method }) => method)
     assert.deepEqual(events[0], { jsonrpc: '2.0', method: 'notifications/vendor/thing', params: passed }, era)
     assert.equal(methods[1], 'vendor/other', era)
@@ -104,12 +104,12 @@ test("CR-A8: what a server says of its own between calls reaches its session's c
   }
   const [ann, bob] = [await open(), await open()]
   recorder.announce('vendor/thing', custom, ann.own)
-  await until('ann is told', () => heard(ann.stream, 'vendor/thing').length === 1)
-  assert.deepEqual(heard(ann.stream, 'vendor/thing'), [passed], 'the only server')
+  await until('ann is told', () => paramsOf(ann.stream, 'vendor/thing').length === 1)
+  assert.deepEqual(paramsOf(ann.stream, 'vendor/thing'), [passed], 'the only server')
   await addRecorder(t, mcp, 'two')
   recorder.announce('vendor/thing', custom, bob.own)
-  await until('bob is told', () => heard(bob.stream, 'vendor/thing').length === 1)
+  await until('bob is told', () => paramsOf(bob.stream, 'vendor/thing').length === 1)
   const _meta = { ...passed._meta, 'towpath/upstream': { server: 'one' } }
-  assert.deepEqual(heard(bob.stream, 'vendor/thing'), [{ ...passed, _meta }], 'one of two servers')
-  assert.equal(heard(ann.stream, 'vendor/thing').length, 1, 'ann hears nothing of it')
+  assert.deepEqual(paramsOf(bob.stream, 'vendor/thing'), [{ ...passed, _meta }], 'one of two servers')
+  assert.equal(paramsOf(ann.stream, 'vendor/thing').length, 1, 'ann hears nothing of it')
 })

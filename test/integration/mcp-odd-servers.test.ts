@@ -4,7 +4,7 @@ import { startApp, register } from '../app.ts'
 import { listedTransports, startListed } from '../fixtures/listed/listed.ts'
 import { startHttp } from '../fixtures/http/server.ts'
 import { startSse } from '../fixtures/http/sse.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { startMcp } from './mcp-helpers.ts'
 
 const schema = '"inputSchema":{"type":"object"}'
@@ -42,9 +42,9 @@ for (const transport of listedTransports) {
 test('CR-F12: a server of HTTP+SSE that is registered as Streamable HTTP is told from one that is none', async (t) => {
   const app = await startApp(t)
   const sse = await startSse(null)
-  later(t, sse.close)
+  addCleanup(t, sse.close)
   const neither = await startHttp((_request, response) => void response.writeHead(404).end())
-  later(t, neither.close)
+  addCleanup(t, neither.close)
   const post = async (url: string) => {
     const payload = { name: 'one', transport: 'streamable_http', url }
     const answer = await app.inject({ method: 'POST', url: '/api/v0/servers', payload })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { register } from '../app.ts'
-import { answersOf, connectLegacy, connectModern, type AskedClient } from '../asked-clients.ts'
-import { start, ready } from '../conformance/processes.ts'
-import { later } from '../store.ts'
+import { answersOf, connectLegacy, connectModern, type RecordingClient } from '../asked-clients.ts'
+import { start, waitUntilReady } from '../conformance/processes.ts'
+import { addCleanup } from '../store.ts'
 import { startMcp, type Mcp } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
@@ -22,8 +22,8 @@ async function addFixture(t: TestContext, { app }: Mcp, name: string, kind: Kind
   const stdio = { transport: 'stdio', command: process.execPath, args: [...tsx, fixture, 'stdio'] }
   if (kind === 'stdio') return register(app, { name, session_mode, ...stdio })
   const running = start(process.execPath, [...tsx, fixture, 'http'])
-  later(t, () => running.stop())
-  const url = await ready(running, () => /^http:\S+/m.exec(running.output())?.[0])
+  addCleanup(t, () => running.stop())
+  const url = await waitUntilReady(running, () => /^http:\S+/m.exec(running.output())?.[0])
   return register(app, { name, session_mode, transport: 'streamable_http', url })
 }
 
@@ -38,12 +38,12 @@ const tools = {
 }
 
 /** Makes the server send each kind of request once; the answers must come from that client. */
-async function askEverything(client: AskedClient, who: string, server: string) {
+async function askEverything(client: RecordingClient, who: string, server: string) {
   const call = async (tool: string) => text(await client.call(`${server}__${tool}`))
   assert.equal(await call(tools.elicitation), `Hello, ${who}!`)
   assert.equal(await call(tools.sampling), `sampled by ${who}`)
   assert.equal(await call(tools.roots), `Roots: ${who}`)
-  const methods = client.asked.map(({ method }) => method)
+  const methods = client.serverRequests.map(({ method }) => method)
   assert.deepEqual(methods, ['elicitation/create', 'sampling/createMessage', 'roots/list'])
 }
 
@@ -83,15 +83,15 @@ test('what a client did not declare is not declared for it, in either era', asyn
   for (const era of eras) {
     const plain = await connect[era](t, mcp.url, {})
     assert.equal(text(await plain.call('fix__test_input_required_result_capabilities')), 'Nothing is left to ask', era)
-    assert.deepEqual(plain.asked, [])
+    assert.deepEqual(plain.serverRequests, [])
     const some = await connect[era](t, mcp.url, { form, roots })
     await some.call('fix__test_input_required_result_capabilities')
-    const methods = some.asked.map(({ method }) => method)
+    const methods = some.serverRequests.map(({ method }) => method)
     assert.deepEqual(methods.toSorted(), ['elicitation/create', 'roots/list'], era)
     const model = await connect[era](t, mcp.url, { sampling })
     await model.call('fix__test_input_required_result_capabilities')
     assert.deepEqual(
-      model.asked.map(({ method }) => method),
+      model.serverRequests.map(({ method }) => method),
       ['sampling/createMessage'],
       era
     )
@@ -110,11 +110,11 @@ test('among several servers an elicitation says whose it is; under bare names it
     const client = await connect[era](t, mcp.url, answersOf('ann'))
     await client.call(`fix__${tools.elicitation}`)
     await client.call(`fix__${tools.sampling}`)
-    assert.equal(client.asked[0]!.params.message, '[fix] What is your name?', era)
-    assert.equal(client.asked[1]!.params.messages[0].content.text, 'What is the capital of France?', era)
+    assert.equal(client.serverRequests[0]!.params.message, '[fix] What is your name?', era)
+    assert.equal(client.serverRequests[1]!.params.messages[0].content.text, 'What is the capital of France?', era)
     const bare = await connect[era](t, bareUrl, answersOf('ann'))
     await bare.call(tools.elicitation)
-    assert.equal(bare.asked[0]!.params.message, 'What is your name?', era)
+    assert.equal(bare.serverRequests[0]!.params.message, 'What is your name?', era)
   }
 })
 
@@ -153,7 +153,7 @@ test('a call that is cancelled while its client is asked withdraws the question'
   }
   const stop = new AbortController()
   const failed = assert.rejects(client.call('fix__test_elicitation', { message: 'Who?' }, { signal: stop.signal }))
-  await until('the client is asked', () => client.asked.length === 1)
+  await until('the client is asked', () => client.serverRequests.length === 1)
   stop.abort()
   await failed
   await until('the question is withdrawn', () => withdrawn === 1)
@@ -184,7 +184,7 @@ test('a page that a legacy upstream requires is shown to a modern caller, who th
   const page = { url: 'https://example.com/', message: 'Visit', errorPath: true }
   assert.match(text(await client.call('all__trigger-url-elicitation', page)), /completed the URL elicitation/)
   assert.deepEqual(
-    client.asked.map(({ params }) => [params.mode, params.url]),
+    client.serverRequests.map(({ params }) => [params.mode, params.url]),
     [
       ['url', 'https://modelcontextprotocol.io'],
       ['url', 'https://example.com/']

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addRecorder, legacyBody, readAnswer, startMcp, type Mcp, type RpcAnswer } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
@@ -31,7 +31,7 @@ function parse(text: string): Event[] {
 
 async function open(t: TestContext, url: string, init: RequestInit): Promise<Stream> {
   const stop = new AbortController()
-  later(t, () => stop.abort())
+  addCleanup(t, () => stop.abort())
   const response = await fetch(url, { ...init, signal: stop.signal })
   assert.equal(response.headers.get('content-type'), 'text/event-stream', String(response.status))
   let text = ''
@@ -192,7 +192,7 @@ test('a client of the SDK whose stream breaks gets its answer by resuming', asyn
   const transport = new StreamableHTTPClientTransport(new URL(mcp.url), { fetch: breaking })
   // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await client.connect(transport as Transport)
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   const args = { name: 'one__slow', arguments: { ms: 300 } }
   const result = await client.callTool(args, undefined, { onprogress() {} })
   assert.equal(broken, 1)

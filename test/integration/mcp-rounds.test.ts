@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { register, stdioServer } from '../app.ts'
-import { startScripted, type Scripted } from '../fixtures/http/scripted.ts'
+import { startScripted, type ScriptedUpstream } from '../fixtures/http/scripted.ts'
 import type { RecorderOptions } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import {
   legacyBody,
   META,
@@ -24,9 +24,9 @@ async function addScripted(
   { app }: Mcp,
   name = 'one',
   options: RecorderOptions = {}
-): Promise<Scripted> {
+): Promise<ScriptedUpstream> {
   const scripted = await startScripted(null, options)
-  later(t, scripted.close)
+  addCleanup(t, scripted.close)
   await register(app, { name, transport: 'streamable_http', url: scripted.url })
   return scripted
 }
@@ -79,11 +79,11 @@ test('pages that a legacy upstream requires are asked for; where it names none i
     const { status, body } = await required(none)
     assert.deepEqual([status, body.error?.code, body.error?.message], [200, -32603, 'Visit first'])
   }
-  assert.equal(text(await finished(mcp, scripted)), 'done')
+  assert.equal(text(await completeCall(mcp, scripted)), 'done')
 })
 
 /** Makes a call that completes without input. */
-async function finished(mcp: Mcp, scripted: Scripted): Promise<Answer> {
+async function completeCall(mcp: Mcp, scripted: ScriptedUpstream): Promise<Answer> {
   const before = scripted.calls.length
   const answering = call(mcp)
   await until('the upstream is called', () => scripted.calls.length > before)
@@ -96,19 +96,24 @@ const elicit = { method: 'elicitation/create', params: form }
 const accepted = { action: 'accept', content: {} }
 
 /** Makes a modern call whose upstream requests input. Resolves once the client has the input-required result. */
-async function park(mcp: Mcp, scripted: Scripted, ask: object = { id: 'q', ...elicit }, meta: object = {}) {
+async function startParkedCall(
+  mcp: Mcp,
+  scripted: ScriptedUpstream,
+  ask: object = { id: 'q', ...elicit },
+  meta: object = {}
+) {
   const before = scripted.calls.length
   const answering = call(mcp, {}, meta)
   await until('the upstream is called', () => scripted.calls.length > before)
   const own = scripted.calls.at(-1)!
-  own.say(ask)
+  own.send(ask)
   const { result } = (await answering).body
   assert.equal(result.resultType, 'input_required')
   const state = { requestState: result.requestState as string }
   return { own, result, state }
 }
 
-interface Heard {
+interface StreamMessage {
   readonly id?: unknown
   readonly method?: string
   readonly params?: Record<string, unknown>
@@ -120,25 +125,25 @@ async function callLegacy(t: TestContext, mcp: Mcp, session: Record<string, stri
   return openStream(t, mcp.url, { method: 'POST', headers, body: legacyBody('tools/call', { name: tool }) })
 }
 
-const heardOf = ({ heard }: OpenStream, method: string) =>
-  (heard as Heard[]).filter((message) => message.method === method)
+const messagesOf = ({ messages }: OpenStream, method: string) =>
+  (messages as StreamMessage[]).filter((message) => message.method === method)
 
 test('what the upstream says while its caller is away comes on the stream of the retry', async (t) => {
   const mcp = await startMcp(t)
   const scripted = await addScripted(t, mcp)
   const meta = { progressToken: 'first', [`${META}logLevel`]: 'info' }
-  const { own, state } = await park(mcp, scripted, { id: 'q', ...elicit }, meta)
+  const { own, state } = await startParkedCall(mcp, scripted, { id: 'q', ...elicit }, meta)
   const { progressToken } = own.message.params!['_meta'] as { progressToken: unknown }
   for (let progress = 1; progress <= 150; progress++) {
-    own.say({ method: 'notifications/progress', params: { progressToken, progress } })
+    own.send({ method: 'notifications/progress', params: { progressToken, progress } })
   }
-  own.say({ method: 'notifications/message', params: { level: 'info', data: 'waiting' } })
+  own.send({ method: 'notifications/message', params: { level: 'info', data: 'waiting' } })
   const retry = call(mcp, { ...state, inputResponses: { 'input-1': accepted } }, { ...meta, progressToken: 'second' })
   await until('the answer goes up', () => scripted.answered('q') !== undefined)
   own.finish('done')
   const answer = await retry
   assert.equal(text(answer), 'done')
-  const heard = answer.events as Heard[]
+  const heard = answer.events as StreamMessage[]
   const progress = heard.filter(({ method }) => method === 'notifications/progress')
   assert.deepEqual(
     progress.map(({ params }) => params),
@@ -154,23 +159,23 @@ test('a question that a legacy upstream takes back is withdrawn from its legacy 
   const calling = callLegacy(t, mcp, session)
   await until('the upstream is called', () => scripted.calls.length === 1)
   const own = scripted.calls[0]!
-  own.say({ id: 'q', ...elicit })
+  own.send({ id: 'q', ...elicit })
   const stream = await calling
-  await until('the client is asked', () => heardOf(stream, 'elicitation/create').length === 1)
-  own.say({ method: 'notifications/cancelled', params: { requestId: 'q' } })
-  await until('it is withdrawn', () => heardOf(stream, 'notifications/cancelled').length === 1)
-  const [asked] = heardOf(stream, 'elicitation/create')
-  assert.equal(heardOf(stream, 'notifications/cancelled')[0]!.params!['requestId'], asked!.id)
+  await until('the client is asked', () => messagesOf(stream, 'elicitation/create').length === 1)
+  own.send({ method: 'notifications/cancelled', params: { requestId: 'q' } })
+  await until('it is withdrawn', () => messagesOf(stream, 'notifications/cancelled').length === 1)
+  const [asked] = messagesOf(stream, 'elicitation/create')
+  assert.equal(messagesOf(stream, 'notifications/cancelled')[0]!.params!['requestId'], asked!.id)
   own.finish('done')
-  await until('the call is answered', () => (stream.heard.at(-1)?.result as object | undefined) !== undefined)
+  await until('the call is answered', () => (stream.messages.at(-1)?.result as object | undefined) !== undefined)
   assert.equal(scripted.answered('q'), undefined)
 })
 
 test('a question that is taken back while the caller is away needs no answer, and gets none', async (t) => {
   const mcp = await startMcp(t)
   const scripted = await addScripted(t, mcp)
-  const { own, state } = await park(mcp, scripted)
-  own.say({ method: 'notifications/cancelled', params: { requestId: 'q' } })
+  const { own, state } = await startParkedCall(mcp, scripted)
+  own.send({ method: 'notifications/cancelled', params: { requestId: 'q' } })
   own.finish('done without')
   assert.equal(text(await call(mcp, { ...state, inputResponses: {} })), 'done without')
   assert.equal(scripted.answered('q'), undefined)
@@ -200,13 +205,13 @@ test('the word that a visit is over reaches the session that was sent there, and
   // during a call: on the call's stream
   const calling = callLegacy(t, mcp, session)
   await until('the upstream is called', () => scripted.calls.length === 1)
-  scripted.calls[0]!.say({ id: 'q', method: 'elicitation/create', params: page('during') })
+  scripted.calls[0]!.send({ id: 'q', method: 'elicitation/create', params: page('during') })
   const stream = await calling
-  await until('the client is asked', () => heardOf(stream, 'elicitation/create').length === 1)
+  await until('the client is asked', () => messagesOf(stream, 'elicitation/create').length === 1)
   const complete = 'notifications/elicitation/complete'
-  scripted.calls[0]!.say({ method: complete, params: { elicitationId: 'during' } })
-  await until('it is told', () => heardOf(stream, complete).length === 1)
-  assert.deepEqual(heardOf(stream, complete)[0]!.params, { elicitationId: 'during' })
+  scripted.calls[0]!.send({ method: complete, params: { elicitationId: 'during' } })
+  await until('it is told', () => messagesOf(stream, complete).length === 1)
+  assert.deepEqual(messagesOf(stream, complete)[0]!.params, { elicitationId: 'during' })
   scripted.calls[0]!.finish('done')
 
   // after a refused call: on the listening stream
@@ -218,12 +223,12 @@ test('the word that a visit is over reaches the session that was sent there, and
     await refused
   }
   for (const id of ['unknown', 'after-1', 'after-0', 'after-0']) scripted.announce(complete, { elicitationId: id })
-  await until('it is told', () => heardOf(own, complete).length > 0)
+  await until('it is told', () => messagesOf(own, complete).length > 0)
   assert.deepEqual(
-    heardOf(own, complete).map(({ params }) => params),
+    messagesOf(own, complete).map(({ params }) => params),
     [{ elicitationId: 'after-0' }]
   )
-  assert.deepEqual([...heardOf(other, complete), ...heardOf(old, complete)], [])
+  assert.deepEqual([...messagesOf(other, complete), ...messagesOf(old, complete)], [])
 })
 
 test('calls that wait for their callers end with their group, and with the gateway', async (t) => {
@@ -236,9 +241,13 @@ test('calls that wait for their callers end with their group, and with the gatew
     ...mcp,
     modern: (method, params) => postModern(mcp.url.replace('/mcp', '/v0/groups/g/mcp'), method, params)
   }
-  await park(inGroup, scripted, { id: 'of-group', ...elicit })
-  await park(mcp, scripted, { id: 'global', ...elicit })
-  await park(mcp, scripted, { id: 'model', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } })
+  await startParkedCall(inGroup, scripted, { id: 'of-group', ...elicit })
+  await startParkedCall(mcp, scripted, { id: 'global', ...elicit })
+  await startParkedCall(mcp, scripted, {
+    id: 'model',
+    method: 'sampling/createMessage',
+    params: { messages: [], maxTokens: 1 }
+  })
 
   await mcp.app.inject({ method: 'DELETE', url: '/api/v0/tool-groups/g' })
   await until('its question is given up', () => scripted.answered('of-group') !== undefined)

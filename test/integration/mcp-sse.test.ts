@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addRecorder, legacyBody, readAnswer, startMcp, type Answer, type Mcp, type RpcAnswer } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
@@ -33,7 +33,7 @@ const hello = (version: string, id: unknown = 0) =>
 /** Opens an HTTP+SSE client without an SDK. */
 async function openSse(t: TestContext, mcp: Mcp, path = '/sse'): Promise<Sse> {
   const stop = new AbortController()
-  later(t, () => stop.abort())
+  addCleanup(t, () => stop.abort())
   const response = await fetch(`${origin(mcp)}${path}`, {
     headers: { accept: 'text/event-stream' },
     signal: stop.signal
@@ -228,7 +228,7 @@ test('a client of the SDK lists, calls and gets progress over /sse, and its abor
   const client = new Client({ name: 'test', version: '1' })
   // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
   await client.connect(new SSEClientTransport(new URL(`${origin(mcp)}/sse`)) as Transport)
-  later(t, () => client.close())
+  addCleanup(t, () => client.close())
   assert.equal(client.getServerVersion()?.name, 'towpath')
   const { tools } = await client.listTools()
   assert.equal(tools.length, 4)

@@ -7,19 +7,19 @@ import { addRecorder, META, modernBody, modernHeaders, openStream, startMcp } fr
 import { until } from '../until.ts'
 import type { Mcp, OpenStream } from './mcp-helpers.ts'
 import { startRecorder, type Recorder } from '../fixtures/http/recorder.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 
 const note = 'fixture://note'
 const updated = 'notifications/resources/updated'
 const everything = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 
-interface Heard {
+interface StreamMessage {
   readonly method?: string
   readonly params?: { readonly uri?: string; readonly notifications?: object; readonly _meta?: Record<string, unknown> }
 }
-const heard = (stream: OpenStream) => stream.heard as Heard[]
+const messagesOf = (stream: OpenStream) => stream.messages as StreamMessage[]
 const uris = (stream: OpenStream) =>
-  heard(stream).flatMap(({ method, params }) => (method === updated ? [params?.uri] : []))
+  messagesOf(stream).flatMap(({ method, params }) => (method === updated ? [params?.uri] : []))
 
 /** Returns the URIs that the upstream was asked to subscribe to, or to unsubscribe from. */
 const asked = (recorder: Recorder, what: 'subscribe' | 'unsubscribe') =>
@@ -52,15 +52,15 @@ test('a resource is subscribed to once upstream, and each subscriber is told und
 
   recorder.announce(updated, { uri: note })
   recorder.announce(updated, { uri: `${note}/part` })
-  await until('both are told', () => plain.stream.heard.length === 2 && aliased.stream.heard.length === 2)
+  await until('both are told', () => plain.stream.messages.length === 2 && aliased.stream.messages.length === 2)
   assert.deepEqual(uris(plain.stream), [note, `${note}/part`])
   assert.deepEqual(uris(aliased.stream), [`towpath://one/${note}`, `towpath://one/${note}/part`])
 
   assert.deepEqual((await plain.send('unsubscribe', note)).result, {})
   assert.deepEqual((await plain.send('unsubscribe', note)).result, {})
   recorder.announce(updated, { uri: note })
-  await until('the other is told', () => aliased.stream.heard.length === 3)
-  assert.deepEqual([plain.stream.heard.length, silent.stream.heard.length], [2, 0])
+  await until('the other is told', () => aliased.stream.messages.length === 3)
+  assert.deepEqual([plain.stream.messages.length, silent.stream.messages.length], [2, 0])
 })
 
 test('subscriptions end with their session, and upstream a moment after the last one', async (t) => {
@@ -81,14 +81,14 @@ test('a disabled resource is not told of', async (t) => {
   const group = { name: 'own', included_servers: ['one'], tool_names: 'bare' }
   assert.equal((await mcp.app.inject({ method: 'POST', url: '/api/v0/tool-groups', payload: group })).statusCode, 201)
   const bare = await listenAt(t, mcp, '/v0/groups/own/mcp', { promptsListChanged: true, resourceSubscriptions: [note] })
-  await until('it is acknowledged', () => bare.heard.length === 1)
+  await until('it is acknowledged', () => bare.messages.length === 1)
   const turn = (what: string) =>
     mcp.app.inject({ method: 'POST', url: `/api/v0/resources/${what}?entity=${encodeURIComponent(note)}` })
   await turn('disable')
   recorder.announce(updated, { uri: note })
   recorder.announce('notifications/prompts/list_changed')
-  const isMarker = ({ method }: Heard) => method === 'notifications/prompts/list_changed'
-  await until('what came after it is told', () => [stream, bare].every((each) => heard(each).some(isMarker)))
+  const isMarker = ({ method }: StreamMessage) => method === 'notifications/prompts/list_changed'
+  await until('what came after it is told', () => [stream, bare].every((each) => messagesOf(each).some(isMarker)))
   await turn('enable')
   recorder.announce(updated, { uri: note })
   for (const each of [stream, bare]) {
@@ -100,9 +100,9 @@ test('a disabled resource is not told of', async (t) => {
 test('a listener whose group is removed while the upstream is still asked ends with it', async (t) => {
   const mcp = await startMcp(t)
   const recorder = await startRecorder(null, { name: 'one', tells: true })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const proxy = await startFaultProxy(recorder.url)
-  later(t, proxy.close)
+  addCleanup(t, proxy.close)
   await register(mcp.app, { name: 'one', transport: 'streamable_http', url: proxy.urlOf(recorder.url) })
   const group = { name: 'short', included_servers: ['one'] }
   assert.equal((await mcp.app.inject({ method: 'POST', url: '/api/v0/tool-groups', payload: group })).statusCode, 201)
@@ -111,7 +111,7 @@ test('a listener whose group is removed while the upstream is still asked ends w
   await until('it waits for the upstream', () => mcp.app.gateway.stats().streams === 1)
   await mcp.app.inject({ method: 'DELETE', url: '/api/v0/tool-groups/short' })
   const stream = await opening
-  await until('the stream is over', stream.ended)
+  await until('the stream is over', stream.hasEnded)
   assert.equal(mcp.app.gateway.stats().streams, 0)
   const { status } = await fetch(new URL('/v0/groups/short/mcp', mcp.url), { method: 'POST', body: '{}' })
   assert.equal(status, 404)
@@ -146,15 +146,15 @@ for (const modern of [false, true]) {
       resourceSubscriptions: [note, alias, `towpath://quiet/${note}`, 'no://where']
     }
     const stream = await listen(t, mcp, wanted)
-    await until('it is acknowledged', () => stream.heard.length === 1)
-    assert.deepEqual(heard(stream)[0]!.params, {
+    await until('it is acknowledged', () => stream.messages.length === 1)
+    assert.deepEqual(messagesOf(stream)[0]!.params, {
       notifications: { toolsListChanged: true, resourceSubscriptions: [note, alias] },
       _meta: { [`${META}subscriptionId`]: 9 }
     })
     recorder.announce(updated, { uri: note })
     await until('both forms are told', () => uris(stream).length === 2)
     assert.deepEqual(new Set(uris(stream)), new Set([note, alias]))
-    assert.ok(heard(stream).every(({ params }) => params?._meta?.[`${META}subscriptionId`] === 9))
+    assert.ok(messagesOf(stream).every(({ params }) => params?._meta?.[`${META}subscriptionId`] === 9))
     if (modern) {
       await until('one subscription is left upstream', () => recorder.streams() === 1)
       const filters = recorder.calls('subscriptions/listen').map(({ params }) => params?.notifications)

@@ -67,17 +67,17 @@ for (const session_mode of ['stateless', 'stateful']) {
     const resourceSubscriptions = [note, `towpath://two/${note}`]
     const listen = () => listenModern(t, mcp, { resourceSubscriptions })
     const stream = await listen()
-    await until('it is acknowledged', () => stream.heard.length > 0)
-    const { params } = stream.heard[0] as { params: { notifications: object } }
+    await until('it is acknowledged', () => stream.messages.length > 0)
+    const { params } = stream.messages[0] as { params: { notifications: object } }
     assert.deepEqual(params.notifications, { resourceSubscriptions: [note] }, 'what can be followed is acknowledged')
-    const heard = () => (stream.heard as { method?: string }[]).some(({ method }) => method === updated)
+    const heard = () => (stream.messages as { method?: string }[]).some(({ method }) => method === updated)
     const tell = () => {
       recorder.announce(updated, { uri: note })
       return heard()
     }
     await until('the update is heard', tell)
     const again = await listen()
-    await until('it is acknowledged again', () => again.heard.length > 0)
+    await until('it is acknowledged again', () => again.messages.length > 0)
     assert.equal(lacking.calls('resources/subscribe').length, 1, 'a server that lacks the method is asked once')
   })
 }
@@ -129,7 +129,7 @@ test('CR-F6: what follows an undeclared subscription survives a refresh of the s
   recorder.setExtraTools([{ name: 'new', inputSchema: { type: 'object' } }])
   const refreshed = await mcp.app.inject({ method: 'POST', url: '/api/v0/servers/one/refresh' })
   assert.equal(refreshed.statusCode, 200, refreshed.body)
-  const heard = () => (stream.heard as { method?: string }[]).filter(({ method }) => method === updated).length
+  const heard = () => (stream.messages as { method?: string }[]).filter(({ method }) => method === updated).length
   const tell = () => {
     recorder.announce(updated, { uri: note })
     return heard() > 0

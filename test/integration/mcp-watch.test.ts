@@ -5,7 +5,7 @@ import { addRecorder, openStream, startMcp } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 import type { Mcp, OpenStream } from './mcp-helpers.ts'
 
-const methods = ({ heard }: OpenStream) => (heard as { method?: string }[]).map(({ method }) => String(method))
+const methods = ({ messages }: OpenStream) => (messages as { method?: string }[]).map(({ method }) => String(method))
 const echo = (description: string) => [{ name: 'extra', description, inputSchema: { type: 'object' } }]
 const toolsChanged = 'notifications/tools/list_changed'
 const tools = async ({ app }: Mcp) =>
@@ -31,10 +31,10 @@ for (const { wire, options } of wires) {
     recorder.setExtraTools(echo('new'))
     await until('the client is told', () => methods(stream).includes(toolsChanged))
     assert.ok((await tools(mcp)).some(({ name }) => name === 'one__extra'))
-    stream.heard.length = 0
+    stream.messages.length = 0
 
     recorder.announce('notifications/prompts/list_changed')
-    await until('what differs in nothing is told', () => stream.heard.length > 0)
+    await until('what differs in nothing is told', () => stream.messages.length > 0)
     assert.deepEqual(methods(stream), ['notifications/prompts/list_changed'])
   })
 

@@ -8,7 +8,7 @@ import { joinObservers, Observation } from '../../src/gateway/observation.ts'
 import { definitions, metricsReference, OTHER, type Metric } from '../../src/plugins/otel/definitions.ts'
 import { createMetrics } from '../../src/plugins/otel/metrics.ts'
 import { startApp } from '../app.ts'
-import { anyEngine, later } from '../store.ts'
+import { anyEngine, addCleanup } from '../store.ts'
 import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
 
 const on = { OTEL_ENABLED: 'on' }
@@ -157,7 +157,7 @@ test('every metric of the reference is served, in each case under the name and t
 test('rows that wait for a log and rows that it lost are told, of each log for itself', async (t) => {
   const logs = { calls: { length: 3, dropped: 20 }, audit: { length: 4, dropped: 0 } }
   const metrics = createMetrics({ ...nothing, logs: () => logs })
-  later(t, metrics.close)
+  addCleanup(t, metrics.close)
   const text = await metrics.text()
   const [queue, lost] = ['towpath_queue_length', 'towpath_log_rows_dropped_total'] as const
   assert.deepEqual([valueOf(text, queue, { queue: 'call_log' }), valueOf(text, queue, { queue: 'audit_log' })], [3, 4])
@@ -166,7 +166,7 @@ test('rows that wait for a log and rows that it lost are told, of each log for i
 
 test('of tools more are counted one by one than the two thousand of the SDK', async (t) => {
   const metrics = createMetrics(nothing)
-  later(t, metrics.close)
+  addCleanup(t, metrics.close)
   const caller = { kind: 'development', name: 'd', key: 'd', allowed: allServers } as const
   for (let i = 0; i < 20_000; i++) {
     const observation = new Observation(joinObservers([metrics.observer]), 'tool', {
@@ -186,7 +186,7 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
 
 test('a histogram is served as Prometheus reads it: buckets that add up, their sum and their number', async (t) => {
   const metrics = createMetrics(nothing)
-  later(t, metrics.close)
+  addCleanup(t, metrics.close)
   for (const ms of [2, 0.5, 400_000]) metrics.observer.onCatalogApplied!(ms)
   const series = (await metrics.text()).split('\n').filter((line) => line.startsWith('towpath_catalog_swap'))
   const bounds = ['0.001', '0.0025', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '+Inf']

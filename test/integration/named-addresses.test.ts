@@ -7,7 +7,7 @@ import { request } from 'undici'
 import { startApp } from '../app.ts'
 import { egressOf, policyOf } from '../egress.ts'
 import { startHttp } from '../fixtures/http/server.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { failureOf } from '../unit/upstreams.ts'
 import { redirectUri, send } from './oauth-helpers.ts'
 
@@ -17,7 +17,7 @@ async function startInternal(t: TestContext) {
     response.writeHead(400, { 'content-type': 'application/json' })
     response.end('{"error":"INTERNAL body secret=abc","error_description":"INTERNAL description secret=abc"}')
   })
-  later(t, internal.close)
+  addCleanup(t, internal.close)
   return internal
 }
 
@@ -123,7 +123,7 @@ async function startOutside(t: TestContext, challenge: string, answers: Answers)
   }
   const server = createServer((incoming, response) => handle(incoming, response))
   await new Promise<void>((resolve) => server.listen(0, ownAddress(), resolve))
-  later(t, async () => {
+  addCleanup(t, async () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
@@ -208,7 +208,7 @@ test('SR-M3 words of a service that is reached are not read back, whatever they 
       : { error, error_description: 'INTERNAL secret=abc' }
     response.writeHead(isServer(path) ? 200 : 400, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const payload = {
     name: 'in',
     transport: 'streamable_http',

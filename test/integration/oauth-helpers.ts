@@ -9,8 +9,8 @@ import {
   type AuthorizationServer,
   type AuthorizationSwitches
 } from '../fixtures/oauth/authorization-server.ts'
-import { startProtected, type Protected } from '../fixtures/oauth/protected.ts'
-import { later, type Engine } from '../store.ts'
+import { startProtected, type ProtectedUpstream } from '../fixtures/oauth/protected.ts'
+import { addCleanup, type Engine } from '../store.ts'
 
 const adminToken = 'administrator-token-of-oauth-tests'
 
@@ -30,7 +30,7 @@ export const redirectUri = 'http://127.0.0.1:9/api/dashboard/oauth/callback'
 export interface Setup {
   readonly app: FastifyInstance
   readonly as: AuthorizationServer
-  readonly upstream: Protected
+  readonly upstream: ProtectedUpstream
   readonly logged: string[]
   readonly databaseUrl?: string | undefined
 }
@@ -48,11 +48,11 @@ export async function setUp(
   const logged: string[] = []
   const config = await freshConfig(t, env, engine)
   const app = await openApp(config, { log: { write: (line) => void logged.push(line) } })
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   const as = await startAuthorizationServer(null, switches)
-  later(t, as.close)
+  addCleanup(t, as.close)
   const upstream = await startProtected(null, as, recorder)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   return { app, as, upstream, logged, databaseUrl: config.databaseUrl }
 }
 
@@ -69,7 +69,7 @@ export const send = async (
   return { status: answer.statusCode, body, text: answer.body }
 }
 
-export const registration = (upstream: Protected, more: object = {}) => ({
+export const registration = (upstream: ProtectedUpstream, more: object = {}) => ({
   name: 'guarded',
   transport: 'streamable_http',
   url: upstream.url,
@@ -77,12 +77,12 @@ export const registration = (upstream: Protected, more: object = {}) => ({
   ...more
 })
 
-export interface Begun {
+export interface SignInStart {
   readonly id: string
   readonly url: URL
 }
 
-export const beginWith = async (app: FastifyInstance, payload: object, query = ''): Promise<Begun> => {
+export const beginWith = async (app: FastifyInstance, payload: object, query = ''): Promise<SignInStart> => {
   const { status, body } = await send(app, 'POST', `/servers${query}`, payload)
   assert.equal(status, 202, JSON.stringify(body))
   assert.deepEqual(Object.keys(body), ['authorization_required'])
@@ -97,10 +97,10 @@ export const completeWith = (app: FastifyInstance, id: string, answer: object) =
   send(app, 'POST', `/upstream_oauth/sessions/${id}/complete`, answer)
 
 /** Returns the authorization server's response to the redirect URI. */
-export const answerOf = async (as: AuthorizationServer, { url }: Begun) =>
+export const answerOf = async (as: AuthorizationServer, { url }: SignInStart) =>
   Object.fromEntries((await as.agree(url.href)).searchParams) as { code: string; state: string; iss?: string }
 
-export const complete = async ({ app, as }: Setup, begun: Begun) =>
+export const complete = async ({ app, as }: Setup, begun: SignInStart) =>
   completeWith(app, begun.id, await answerOf(as, begun))
 
 export const signIn = async (setup: Setup, more: object = {}) => {

@@ -3,14 +3,14 @@ import { test, type TestContext } from 'node:test'
 import { createOAuthHttp } from '../../src/gateway/upstream/oauth-http.ts'
 import { egressOf } from '../egress.ts'
 import { startHttp, type Handler } from '../fixtures/http/server.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { failureOf } from '../unit/upstreams.ts'
 
 async function setUp(t: TestContext, handle: Handler, timeoutMs = 5_000) {
   const server = await startHttp(handle)
   const egress = egressOf()
-  later(t, server.close)
-  later(t, egress.close)
+  addCleanup(t, server.close)
+  addCleanup(t, egress.close)
   return { server, http: createOAuthHttp({ egress, userAgent: 'test', timeoutMs })('http://127.0.0.1/') }
 }
 
@@ -48,7 +48,7 @@ test('whoever stays silent, or sends for ever, is given up', async (t) => {
 
 test('redirects are followed within the origin, at most three times, and never with a body', async (t) => {
   const other = await startHttp((_request, response) => void response.end('{}'))
-  later(t, other.close)
+  addCleanup(t, other.close)
   let left = 0
   let location = ''
   const { server, http } = await setUp(t, ({ path }, response) => {

@@ -4,11 +4,11 @@ import type { FastifyInstance } from 'fastify'
 import type { CallObservation, Observer } from '../../src/gateway/observation.ts'
 import { register, startApp } from '../app.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { addFaulty, addRecorder, META, startMcp, type Mcp } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
-interface Watched {
+interface WatchedGateway {
   readonly mcp: Mcp
   /** Observations of completed calls. */
   readonly calls: CallObservation[]
@@ -18,7 +18,7 @@ interface Watched {
   readonly nth: (count: number) => Promise<CallObservation>
 }
 
-async function watch(t: TestContext, env: Record<string, string> = {}): Promise<Watched> {
+async function watch(t: TestContext, env: Record<string, string> = {}): Promise<WatchedGateway> {
   const calls: CallObservation[] = []
   const told: string[] = []
   const observers: Partial<Observer>[] = [
@@ -169,13 +169,13 @@ async function parked(t: TestContext) {
   const watched = await watch(t)
   const { mcp } = watched
   const scripted = await startScripted(null)
-  later(t, scripted.close)
+  addCleanup(t, scripted.close)
   await register(mcp.app, { name: 'one', transport: 'streamable_http', url: scripted.url })
   const call = (more: object = {}) => mcp.modern('tools/call', { name: 'one__script', _meta: able, ...more })
   const begun = performance.now()
   const answering = call()
   await until('the upstream is called', () => scripted.calls.length === 1)
-  scripted.calls[0]!.say({ id: 'q', method: 'elicitation/create', params: form })
+  scripted.calls[0]!.send({ id: 'q', method: 'elicitation/create', params: form })
   const { result } = (await answering).body
   assert.equal(result.resultType, 'input_required')
   assert.equal(watched.calls.length, 0, 'a question is no end')

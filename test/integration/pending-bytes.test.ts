@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { register } from '../app.ts'
 import { startSse } from '../fixtures/http/sse.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { startUpstream, type Message } from '../e2e/upstream.ts'
 import { addRecorder, legacyBody, openStream, startMcp, type Mcp } from './mcp-helpers.ts'
@@ -49,7 +49,7 @@ const addBad: Record<string, (t: TestContext, mcp: Mcp) => Promise<void>> = {
     const fixture = await startSse(null, {
       onCall: (message, stream) => void stream.write(`data: ${beginning(message.id)}`)
     })
-    later(t, fixture.close)
+    addCleanup(t, fixture.close)
     await register(app, { name: 'bad', transport: 'sse', url: fixture.url })
   },
   async stdio(_t, { app }) {
@@ -63,7 +63,7 @@ for (const [transport, add] of Object.entries(addBad)) {
     await addRecorder(t, mcp, 'good')
     await add(t, mcp)
     const stop = new AbortController()
-    later(t, () => stop.abort())
+    addCleanup(t, () => stop.abort())
     const texts: string[] = []
     const call = async () => {
       const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import type { GroupConfig } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
-import { engines, freshPlace, later, startRegistry } from '../store.ts'
+import { engines, freshPlace, addCleanup, startRegistry } from '../store.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf, tool } from './registry-helpers.ts'
@@ -96,7 +96,7 @@ for (const engine of engines) {
     await registry.close()
 
     const store = await openStore({ ...limits, ...quiet, ...place })
-    later(t, () => store.close())
+    addCleanup(t, () => store.close())
     const rows = await store.db.selectFrom('audit_log').select(['actor', 'action', 'target', 'version']).execute()
     assert.deepEqual(rows, [
       { actor: 'development', action: 'tool_group.create', target: 'full', version: before.version }
@@ -146,7 +146,7 @@ test(
     const { latest } = await follow(registry)
     const other = new pg.Client({ connectionString: place.databaseUrl })
     await other.connect()
-    later(t, () => other.end())
+    addCleanup(t, () => other.end())
     // a group is stored without the server, and read with it
     await other.query('begin; lock table servers in access exclusive mode')
     let isAnswered = false

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Change, UpstreamOffer, OfferedItem, RegistryState, ServerConfig } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
-import { later, type Place } from '../store.ts'
+import { addCleanup, type StoreLocation } from '../store.ts'
 
 const actor = { kind: 'development', name: 'development' } as const
 
@@ -79,7 +79,7 @@ export interface Child {
 }
 
 /** Runs registry-child.ts, until the end of the test at most. */
-export function startChild(t: TestContext, task: 'hold' | 'pass' | 'write', place: Place): Child {
+export function startChild(t: TestContext, task: 'hold' | 'pass' | 'write', place: StoreLocation): Child {
   const script = fileURLToPath(new URL('registry-child.ts', import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', script, task, JSON.stringify(place)], {
     stdio: ['ignore', 'pipe', 'pipe']
@@ -110,6 +110,6 @@ export function startChild(t: TestContext, task: 'hold' | 'pass' | 'write', plac
       check()
       void ended.then((how) => reject(new Error(`the child has ended (${how}): ${errors}`)))
     })
-  later(t, kill)
+  addCleanup(t, kill)
   return { pid: child.pid!, lines, has, ended, kill }
 }

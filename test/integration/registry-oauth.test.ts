@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import type { TokenGrant, PendingSignIn, TokenSource } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
-import { engines, freshPlace, startRegistry, type Place } from '../store.ts'
+import { engines, freshPlace, startRegistry, type StoreLocation } from '../store.ts'
 import { administer } from '../templates.ts'
 import { change, follow, httpServer, offerOf } from './registry-helpers.ts'
 
@@ -37,7 +37,7 @@ const pending: PendingSignIn = {
 
 async function onPostgres(
   t: TestContext
-): Promise<{ place: Place; registry: Registry; run: (sql: string) => Promise<Record<string, unknown>[]> }> {
+): Promise<{ place: StoreLocation; registry: Registry; run: (sql: string) => Promise<Record<string, unknown>[]> }> {
   const place = await freshPlace(t, 'postgres')
   return { place, registry: await startRegistry(t, place), run: (sql) => administer(place.databaseUrl!, sql) }
 }

@@ -8,7 +8,16 @@ import { migrations } from '../../migrations/index.ts'
 import { migrateDown, migrateToLatest } from '../../src/registry/migrate.ts'
 import { keyId } from '../../src/registry/sealed.ts'
 import { openStore, type Store } from '../../src/registry/store.ts'
-import { emptyDatabase, engines, freshPlace, later, startRegistry, tempDir, type Engine, type Place } from '../store.ts'
+import {
+  emptyDatabase,
+  engines,
+  freshPlace,
+  addCleanup,
+  startRegistry,
+  tempDir,
+  type Engine,
+  type StoreLocation
+} from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf } from './registry-helpers.ts'
 
@@ -152,14 +161,14 @@ if (engines.includes('postgres')) {
   })
 }
 
-async function openAt(t: Parameters<typeof later>[0], place: Place): Promise<Store> {
+async function openAt(t: Parameters<typeof addCleanup>[0], place: StoreLocation): Promise<Store> {
   const store = await openStore({ ...limits, ...quiet, ...place })
-  later(t, () => store.close())
+  addCleanup(t, () => store.close())
   return store
 }
 
 /** Returns all PostgreSQL rows, or all files of the embedded store, as text. */
-async function everything(t: Parameters<typeof later>[0], place: Place): Promise<string> {
+async function everything(t: Parameters<typeof addCleanup>[0], place: StoreLocation): Promise<string> {
   const engine: Engine = place.databaseUrl ? 'postgres' : 'pglite'
   if (engine === 'pglite') {
     const entries = await readdir(join(place.dataDir, 'postgres'), { recursive: true, withFileTypes: true })

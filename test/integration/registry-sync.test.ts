@@ -5,7 +5,7 @@ import type { Registry } from '../../src/registry/registry.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { createStateFollower } from '../../src/registry/sync.ts'
 import { startFaultProxy, type FaultProxy } from '../fixtures/fault-proxy.ts'
-import { engines, freshPlace, later, startRegistry, tempDir } from '../store.ts'
+import { engines, freshPlace, addCleanup, startRegistry, tempDir } from '../store.ts'
 import { administer, limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
 import { change, follow, httpServer, offerOf, startChild, tool } from './registry-helpers.ts'
@@ -71,11 +71,11 @@ test('where NOTIFY cannot reach, the version poll does, and the failure is told 
   const place = await freshPlace(t, 'postgres')
   const writer = await startRegistry(t, place)
   const store = await openStore({ ...limits, ...quiet, ...place })
-  later(t, () => store.close())
+  addCleanup(t, () => store.close())
   const errors: unknown[] = []
   const listener = () => new pg.Client({ host: '127.0.0.1', port: 1 })
   const sync = createStateFollower({ store: { db: store.db, listener }, onError: (error) => errors.push(error) })
-  later(t, () => sync.close())
+  addCleanup(t, () => sync.close())
   const { until } = await follow(sync)
   await create(writer, 'one')
   await until((state) => state.servers.length === 1)
@@ -194,6 +194,6 @@ const endListeners = (url: string) => administer(url, `${endAll} and application
 /** Starts a fault proxy between a registry and its database. */
 async function startProxy(t: TestContext, target: string): Promise<FaultProxy & { readonly url: string }> {
   const proxy = await startFaultProxy(target)
-  later(t, proxy.close)
+  addCleanup(t, proxy.close)
   return Object.assign(proxy, { url: proxy.urlOf(target) })
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { register } from '../app.ts'
 import { spellings } from '../fixtures/leaky/answers.ts'
 import { startLeaky, startLeakySse } from '../fixtures/leaky/http.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import {
   legacyBody,
@@ -30,7 +30,7 @@ const http =
   (answers: 'json' | 'events', era: 'legacy' | 'modern'): Add =>
   async (t, { app }) => {
     const { url, close } = await startLeaky(null, { answers, era })
-    later(t, close)
+    addCleanup(t, close)
     await register(app, { name: 'leaky', transport: 'streamable_http', url, headers: { 'X-Api-Key': SECRET } })
   }
 
@@ -41,7 +41,7 @@ const upstreams: Readonly<Record<string, Add>> = {
   'HTTP with events, modern': http('events', 'modern'),
   async SSE(t, { app }) {
     const { url, close } = await startLeakySse(null)
-    later(t, close)
+    addCleanup(t, close)
     await register(app, { name: 'leaky', transport: 'sse', url, headers: { 'X-Api-Key': SECRET } })
   },
   async stdio(_t, { app }) {
@@ -174,19 +174,19 @@ for (const [upstream, add] of Object.entries(upstreams)) {
 
     const url = mcp.url.replace(/\/mcp$/, '/sse')
     const stream = await openStream(t, url, { headers: { accept: 'text/event-stream' } })
-    await until('the endpoint is told', () => stream.companion() !== undefined)
+    await until('the endpoint is told', () => stream.messagePath() !== undefined)
     const post = (body: string) => {
       const headers = { 'content-type': 'application/json' }
-      return fetch(new URL(stream.companion()!, url), { method: 'POST', headers, body })
+      return fetch(new URL(stream.messagePath()!, url), { method: 'POST', headers, body })
     }
     const clientInfo = { name: 'test', version: '1' }
     const hello = { protocolVersion: '2025-06-18', capabilities: { sampling: {}, elicitation: {} }, clientInfo }
     await post(legacyBody('initialize', hello, 1))
-    await until('the session is open', () => stream.heard.some(({ id }) => id === 1))
+    await until('the session is open', () => stream.messages.some(({ id }) => id === 1))
     for (const [i, kind] of Object.values(kinds).entries()) {
       const params = 'uri' in kind.params ? kind.params : { ...kind.params, arguments: {} }
       await post(legacyBody(kind.method, params, 10 + i))
-      await until(kind.method, () => stream.heard.some(({ id }) => id === 10 + i))
+      await until(kind.method, () => stream.messages.some(({ id }) => id === 10 + i))
     }
     if (!isModern) {
       const { events } = await mcp.legacy('tools/call', { name: 'leaky__tell', arguments: args }, session)
@@ -194,10 +194,10 @@ for (const [upstream, add] of Object.entries(upstreams)) {
       assert.deepEqual(methods.slice(0, 2), ['sampling/createMessage', 'elicitation/create'], 'the client is asked')
       assertNoSecret(JSON.stringify(events), 'a client over Streamable HTTP')
       await post(legacyBody('tools/call', { name: 'leaky__tell', arguments: args }, 20))
-      const isAsked = (method: string) => stream.heard.some((each) => 'method' in each && each.method === method)
+      const isAsked = (method: string) => stream.messages.some((each) => 'method' in each && each.method === method)
       await until('both questions', () => isAsked('sampling/createMessage') && isAsked('elicitation/create'))
     }
-    const heard = JSON.stringify(stream.heard)
+    const heard = JSON.stringify(stream.messages)
     assert.match(heard, /\*\*\*/, 'the secret was masked')
     assertNoSecret(heard, 'a client over HTTP+SSE')
   })

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startHttp } from '../fixtures/http/server.ts'
 import { freshConfig, openApp, register, startApp, stdioServer } from '../app.ts'
-import { engines, later } from '../store.ts'
+import { engines, addCleanup } from '../store.ts'
 
 const send = (app: FastifyInstance, method: 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
   app.inject({ method, url: `/api/v0/servers${path}`, ...(payload ? { payload } : {}) })
@@ -277,7 +277,7 @@ test('an upstream that asks for authorization is refused with what to give it, o
     code: 'upstream_oauth_required'
   })
   const forbidding = await startHttp((_request, response) => void response.writeHead(403).end())
-  later(t, forbidding.close)
+  addCleanup(t, forbidding.close)
   const refused = await app.inject({
     method: 'POST',
     url: '/api/v0/servers',

@@ -7,7 +7,7 @@ import { openStore } from '../../src/registry/store.ts'
 import { deleteExpired } from '../../src/registry/expiry.ts'
 import { createSessionEnds, sessionEndExpiry } from '../../src/registry/session-ends.ts'
 import { freshConfig, openApp } from '../app.ts'
-import { engines, freshPlace, later } from '../store.ts'
+import { engines, freshPlace, addCleanup } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
 
@@ -44,7 +44,7 @@ for (const engine of engines) {
       const config = await freshConfig(t, env, engine)
       const open = async () => {
         const app = await openApp(config)
-        later(t, () => app.close())
+        addCleanup(t, () => app.close())
         return app
       }
       const first = await open()
@@ -80,7 +80,7 @@ for (const engine of engines) {
 
   test(`SR-L2 stored ends hold no id, go when the id expires, and are bounded for each principal (${engine})`, async (t) => {
     const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
-    later(t, () => store.close())
+    addCleanup(t, () => store.close())
     const ends = createSessionEnds(store.db, false)
     const mark = (text: string) => Buffer.from(text.padEnd(32, '.')).toString('base64url')
     await ends.add({ mark: mark('old'), principal: 'a', expiresAt: Date.now() - 1_000 })
@@ -115,7 +115,7 @@ const skip = engines.includes('postgres') ? false : 'no PostgreSQL'
 test('SR-L2 every replica knows of the end, those too that did not hear of it', { skip }, async (t) => {
   const config = await freshConfig(t, {}, 'postgres')
   const [one, two] = await Promise.all([openApp(config), openApp(config)])
-  later(t, () => Promise.all([one.close(), two.close()]))
+  addCleanup(t, () => Promise.all([one.close(), two.close()]))
   const session = await initialize(one, '/mcp', {})
   assert.equal(await ping(two, '/mcp', session), 200)
   const other = await initialize(two, '/mcp', {})
@@ -124,7 +124,7 @@ test('SR-L2 every replica knows of the end, those too that did not hear of it', 
   // a lost notification: the change is stored while no client listens
   const client = new pg.Client({ connectionString: config.databaseUrl })
   await client.connect()
-  later(t, () => client.end())
+  addCleanup(t, () => client.end())
   const [claims, mark] = other['mcp-session-id'].split('.') as [string, string]
   const { p: principal } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { p: string }
   await client.query(
@@ -141,11 +141,11 @@ test('SR-L2 every replica knows of the end, those too that did not hear of it', 
 test('SR-L2 an end that cannot be stored is a 503, and the session lives on until it is', { skip }, async (t) => {
   const config = await freshConfig(t, { TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '1000' }, 'postgres')
   const app = await openApp(config)
-  later(t, () => app.close())
+  addCleanup(t, () => app.close())
   const session = await initialize(app, '/mcp', {})
   const client = new pg.Client({ connectionString: config.databaseUrl })
   await client.connect()
-  later(t, () => client.end())
+  addCleanup(t, () => client.end())
   await client.query('begin; lock table session_ends')
   const refused = await end(app, '/mcp', session)
   assert.equal(refused.statusCode, 503, refused.body)
@@ -166,14 +166,14 @@ test(
     const env = { ...modes.enterprise, TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '4000' }
     const config = await freshConfig(t, env, 'postgres')
     const app = await openApp(config)
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const asAdmin = { authorization: `Bearer ${admin}` }
     const post = (url: string, payload: object) => app.inject({ method: 'POST', url, headers: asAdmin, payload })
     const { access_token } = (await post('/api/v0/clients', { name: 'c', allowed_servers: ['*'] })).json()
     const session = await initialize(app, '/mcp', { authorization: `Bearer ${access_token}` })
     const client = new pg.Client({ connectionString: config.databaseUrl })
     await client.connect()
-    later(t, () => client.end())
+    addCleanup(t, () => client.end())
     await client.query('begin; lock table session_ends')
     const ends = Array.from({ length: 80 }, () => end(app, '/mcp', session))
     assert.equal((await post('/api/v0/tool-groups', { name: 'made-meanwhile' })).statusCode, 201)

@@ -5,7 +5,7 @@ import { register, startApp, stdioServer } from '../app.ts'
 import { answersOf, connectLegacy, connectModern } from '../asked-clients.ts'
 import { descendants, isAlive } from '../e2e/process-tree.ts'
 import { startSse } from '../fixtures/http/sse.ts'
-import { later } from '../store.ts'
+import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { startMcp } from './mcp-helpers.ts'
 
@@ -95,7 +95,7 @@ test('a spare process gives way to a call, is counted, and none outlives the gat
 
 test('calls of an SSE server find a stream opened for them, which a stopping gateway closes at once', async (t) => {
   const upstream = await startSse(null)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const app = await startApp(t)
   await register(app, { name: 'alpha', transport: 'sse', url: upstream.url })
   const streams = () => [...upstream.streams.keys()]

@@ -4,7 +4,7 @@ import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { freshDataDir, later, startRegistry, tempDir } from '../store.ts'
+import { freshDataDir, addCleanup, startRegistry, tempDir } from '../store.ts'
 import { startChild } from './registry-helpers.ts'
 
 const refusal = (dataDir: string, pid: number, host = hostname()) => ({
@@ -58,7 +58,7 @@ test(
   async (t) => {
     const dataDir = await freshDataDir(t)
     const child = spawn('sleep', ['60'])
-    later(t, () => child.kill())
+    addCleanup(t, () => child.kill())
     const lock = join(dataDir, 'lock')
     await writeFile(lock, JSON.stringify({ nonce: 'a', pid: child.pid, host: hostname() }))
     await assert.rejects(startRegistry(t, { dataDir }), refusal(dataDir, child.pid!))

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { openStore } from '../../src/registry/store.ts'
-import { engines, freshPlace, later, startRegistry } from '../store.ts'
+import { engines, freshPlace, addCleanup, startRegistry } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf } from './registry-helpers.ts'
 
 for (const engine of engines) {
   test(`long integers, bytes, times and arrays read the same (${engine})`, async (t) => {
     const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
-    later(t, () => store.close())
+    addCleanup(t, () => store.close())
     const { rows } = await sql<Record<string, unknown>>`
       select 9007199254740993::int8 as long, count(*) as count, '\\x00ff'::bytea as bytes,
         timestamptz '2026-01-02 03:04:05.678+00' as time, array['a', null, 'b,"c'] as list from gateway`.execute(
@@ -23,7 +23,7 @@ for (const engine of engines) {
 
   test(`arrays of texts, integers and ids are written and read the same (${engine})`, async (t) => {
     const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
-    later(t, () => store.close())
+    addCleanup(t, () => store.close())
     const texts = ['', 'null', null, 'a b', '{1,2}', 'b,"c\\', '\u{1f600}']
     const integers = [0, -1, null, 2_147_483_647]
     const ids = ['5a2c5b0a-8a1e-4f0b-9a57-0123456789ab', null]

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import type { Config } from '../../src/config.ts'
 import { checkSecretFiles } from '../../src/secret-files.ts'
-import { cleanEnv, freePort, root, run, startGateway, towpathCommand, type Running } from '../e2e/harness.ts'
+import { cleanEnv, freePort, root, run, startGateway, towpathCommand, type ManagedProcess } from '../e2e/harness.ts'
 import { until } from '../until.ts'
 import { freshPlace, tempDir } from '../store.ts'
 import { needsRoot } from '../needs.ts'
 
-const start = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running =>
+const start = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): ManagedProcess =>
   run(t, process.execPath, [...towpathCommand(), ...args], { cwd: root, env: { ...cleanEnv(), ...env } })
 
 const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, text: string][] = [

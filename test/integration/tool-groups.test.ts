@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Environment } from '../../src/config.ts'
 import { register, startApp, stdioServer } from '../app.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { engines, later, type Engine } from '../store.ts'
+import { engines, addCleanup, type Engine } from '../store.ts'
 
 const root = '/api/v0/tool-groups'
 
@@ -33,7 +33,7 @@ async function start(t: TestContext, { engine, env = {} }: { engine?: Engine; en
   const app = await startApp(t, { ...(engine ? { engine } : {}), env })
   for (const name of ['alpha', 'beta']) {
     const recorder = await startRecorder(null, { name })
-    later(t, recorder.close)
+    addCleanup(t, recorder.close)
     await register(app, { name, transport: 'streamable_http', url: recorder.url })
   }
   return { app, groups: client(app) }

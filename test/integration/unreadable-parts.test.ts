@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { openStore } from '../../src/registry/store.ts'
 import { freshConfig, openApp, register, stdioServer } from '../app.ts'
-import { engines, later } from '../store.ts'
+import { engines, addCleanup } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 
 for (const engine of engines) {
   test(`SR-C1 a start on a store with a part that cannot be read serves the rest, and /ready names the part until it is removed (${engine})`, async (t) => {
     const config = await freshConfig(t, {}, engine)
     const first = await openApp(config)
-    later(t, () => first.close())
+    addCleanup(t, () => first.close())
     await register(first, stdioServer('alpha'))
     const payload = { name: 'bad', included_servers: ['alpha'] }
     assert.equal((await first.inject({ method: 'POST', url: '/api/v0/tool-groups', payload })).statusCode, 201)
@@ -26,7 +26,7 @@ for (const engine of engines) {
     await store.close()
 
     const app = await openApp(config)
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     const ready = await app.inject('/ready')
     assert.deepEqual(
       [ready.statusCode, ready.json()],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { engines, later } from '../store.ts'
+import { engines, addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import {
   answerOf,
@@ -139,7 +139,7 @@ for (const engine of engines) {
 test('OA-05 an answer of another issuer, or of none where it is announced, is refused and its code never sent', async (t) => {
   const setup = await setUp(t, { iss: true })
   const evil = await startAuthorizationServer(null)
-  later(t, evil.close)
+  addCleanup(t, evil.close)
   const begun = await begin(setup)
   const { code, state, iss } = await answerOf(setup.as, begun)
   assert.equal(iss, setup.as.issuer)
@@ -171,7 +171,7 @@ test('OA-05 what an upstream or authorization server says of itself must fit, or
   const setup = await setUp(t)
   const { app, as, upstream } = setup
   const evil = await startAuthorizationServer(null)
-  later(t, evil.close)
+  addCleanup(t, evil.close)
   const refuse = async (error: RegExp) => {
     const { status, body } = await send(app, 'POST', '/servers', registration(upstream))
     assert.equal(status, 502, JSON.stringify(body))
@@ -294,7 +294,7 @@ test('an upstream that asks for a token and describes no way to get one is told 
 test('resource metadata is found at its well-known place where the challenge names none', async (t) => {
   const { app, as } = await setUp(t)
   const upstream = await startProtected(null, as, { challenge: 'Bearer scope="files:read files:write"' })
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const begun = await beginWith(app, registration(upstream))
   assert.equal(begun.url.searchParams.get('scope'), 'files:read files:write')
   assert.ok(upstream.requests.some(({ path }) => path === '/.well-known/oauth-protected-resource/mcp'))
@@ -304,7 +304,7 @@ test('a force waits for the sign-in before it replaces anything, and a failing o
   const setup = await setUp(t)
   const { app, as, upstream } = setup
   const open = await startAuthorizationServer(null)
-  later(t, open.close)
+  addCleanup(t, open.close)
   await signIn(setup)
   const before = (await send(app, 'GET', '/servers')).text
   const forced = registration(upstream, { description: 'the new one' })
@@ -369,7 +369,7 @@ test('OA-05 what was agreed with one issuer is not shown to another one that the
   const more = { oauth_client_id: 'known', oauth_client_secret: secret }
   await signIn(setup, more)
   const evil = await startAuthorizationServer(null)
-  later(t, evil.close)
+  addCleanup(t, evil.close)
   upstream.issuer = evil
   as.revoke()
   const { status, body } = await send(app, 'PUT', '/servers/guarded', registration(upstream, more))
@@ -406,7 +406,7 @@ test('an upstream that takes no token of its own issuer is not stored', async (t
   const begun = await begin(setup)
   const answer = await answerOf(setup.as, begun)
   setup.upstream.issuer = await startAuthorizationServer(null)
-  later(t, setup.upstream.issuer.close)
+  addCleanup(t, setup.upstream.issuer.close)
   const { status, body } = await completeWith(setup.app, begun.id, answer)
   assert.deepEqual([status, body], [502, { error: 'server "guarded": rejected the new access token (HTTP 401)' }])
   assert.deepEqual((await send(setup.app, 'GET', '/servers')).body, [])

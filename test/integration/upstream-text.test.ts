@@ -57,12 +57,12 @@ async function start(t: TestContext, mode: keyof typeof modes, transport: Hostil
   return { lines, hostile, rest, post, open }
 }
 
-interface Asked {
+interface UpstreamRequest {
   readonly method: string
   readonly params: { readonly name?: string; readonly uri?: string; readonly [member: string]: unknown }
 }
 
-const asks = (order: string): Asked[] => [
+const requestsFor = (order: string): UpstreamRequest[] => [
   { method: 'tools/call', params: { name: 'h__t', arguments: { order } } },
   { method: 'prompts/get', params: { name: 'h__p', arguments: { order } } },
   { method: 'resources/read', params: { uri: `x://${encodeURIComponent(order)}` } },
@@ -73,7 +73,7 @@ const asks = (order: string): Asked[] => [
 ]
 
 /** Returns the equivalent REST request; undefined if there is none. */
-const restOf = ({ method, params }: Asked, order: string): [string, object] | undefined => {
+const restOf = ({ method, params }: UpstreamRequest, order: string): [string, object] | undefined => {
   if (method === 'tools/call') return ['/api/v0/tools/invoke', { name: params.name, order }]
   if (method === 'prompts/get') return ['/api/v0/prompts/render', { name: params.name, arguments: { order } }]
   return method === 'resources/read' ? ['/api/v0/resources/read', { uri: params.uri }] : undefined
@@ -98,7 +98,7 @@ for (const mode of ['development', 'enterprise'] as const) {
       const sessions = { '/mcp': await open('/mcp'), '/v0/groups/g/mcp': await open('/v0/groups/g/mcp') }
       const batching = await open('/mcp', '2025-03-26')
       for (const order of orders) {
-        for (const asked of asks(order)) {
+        for (const asked of requestsFor(order)) {
           const { method, params } = asked
           const what = `${method} ${order}`
           for (const [path, session] of Object.entries(sessions)) {
@@ -115,7 +115,7 @@ for (const mode of ['development', 'enterprise'] as const) {
             assert.equal(answer.status, 502, `REST ${what}: ${JSON.stringify(answer.body)}`)
             assert.match(answer.body.error!, /h/)
           }
-          const good = asks('good')[0]!
+          const good = requestsFor('good')[0]!
           const batch = [legacyBody(method, params, 1), legacyBody(good.method, good.params, 2)].join(',')
           const { body } = await post('/mcp', `[${batch}]`, batching)
           const [failed, kept] = (body as unknown as RpcAnswer[]).toSorted((a, b) => Number(a.id) - Number(b.id))
@@ -131,7 +131,7 @@ for (const transport of hostileTransports) {
   test(`SR-C1 halves of surrogate pairs in a result are replaced, pairs stay: ${transport}`, async (t) => {
     const { post, rest, open } = await start(t, 'development', transport)
     const session = await open('/mcp')
-    for (const asked of asks('half')) {
+    for (const asked of requestsFor('half')) {
       const { text } = await post('/mcp', legacyBody(asked.method, asked.params), session)
       assert.ok(text.includes('goo\\ufffdd \\ud83d\\ude00'), text)
       const overRest = restOf(asked, 'half')
@@ -147,7 +147,7 @@ for (const transport of ['stdio', 'stream', 'sse'] as const) {
     for (const poison of Object.keys(poisons).filter((each) => each !== 'unclosed')) {
       for (const place of ['notice', 'push']) {
         const order = `${place} ${poison}`
-        const { method, params } = asks(order)[0]!
+        const { method, params } = requestsFor(order)[0]!
         const answer = await post('/mcp', legacyBody(method, params), session)
         assert.equal(answer.body.result?.content[0].text, 'good', `${order}: ${answer.text}`)
         const told = answer.events.filter((event) => 'method' in event)

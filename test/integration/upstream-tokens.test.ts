@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freshConfig, openApp } from '../app.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
-import { engines, later } from '../store.ts'
+import { engines, addCleanup } from '../store.ts'
 import { administer } from '../templates.ts'
 import { until } from '../until.ts'
 import { begin, call, complete, registration, send, setUp, signIn } from './oauth-helpers.ts'
@@ -95,7 +95,7 @@ test('OA-13 an upstream that refuses new tokens too is not asked for more of the
   const { app, as, upstream } = setup
   await signIn(setup)
   const other = await startAuthorizationServer(null)
-  later(t, other.close)
+  addCleanup(t, other.close)
   upstream.issuer = other
   for (let i = 0; i < 3; i++) {
     const { status, body } = await call(app)
@@ -160,9 +160,9 @@ test('an upstream that quotes the token in an error does not give it away', asyn
 test('the tokens outlive a restart, and what is stored of them is sealed', async (t) => {
   const config = await freshConfig(t)
   const as = await startAuthorizationServer(null)
-  later(t, as.close)
+  addCleanup(t, as.close)
   const upstream = await startProtected(null, as)
-  later(t, upstream.close)
+  addCleanup(t, upstream.close)
   const first = await openApp(config)
   await signIn({ app: first, as, upstream, logged: [] })
   assert.equal((await call(first)).status, 200)
@@ -176,7 +176,7 @@ test('the tokens outlive a restart, and what is stored of them is sealed', async
     assert.ok(!tokens.some((token) => bytes.includes(token)), entry.name)
   }
   const second = await openApp(config)
-  later(t, () => second.close())
+  addCleanup(t, () => second.close())
   assert.equal((await call(second)).status, 200)
   as.revoke()
   assert.equal((await call(second)).status, 200)
@@ -204,7 +204,7 @@ test(
     await signIn(setup)
     assert.equal(await rows('upstream_tokens'), 1)
     const open = await startProtected(null, setup.as, { isOpen: true })
-    later(t, open.close)
+    addCleanup(t, open.close)
     const replaced = await send(app, 'PUT', '/servers/guarded', registration(open))
     assert.equal(replaced.status, 200, replaced.text)
     assert.equal(await rows('upstream_tokens'), 0)

@@ -10,7 +10,7 @@ import { freshConfig, openApp } from '../app.ts'
 import { createRecorder } from '../fixtures/http/recorder.ts'
 import { startHttp } from '../fixtures/http/server.ts'
 import { startSse } from '../fixtures/http/sse.ts'
-import { engines, freshPlace, later, startRegistry, tempDir, type Engine, type Place } from '../store.ts'
+import { engines, freshPlace, addCleanup, startRegistry, tempDir, type Engine, type StoreLocation } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
 import { change, follow, httpServer, offerOf } from './registry-helpers.ts'
@@ -37,7 +37,7 @@ const formsOf = (secret: string) => [
 const leaks = (text: string) => sentinels.filter((secret) => formsOf(secret).some((form) => text.includes(form)))
 
 /** Returns every table as text, as in a database dump. */
-async function dump(place: Place): Promise<string> {
+async function dump(place: StoreLocation): Promise<string> {
   const store = await openStore({ ...limits, ...quiet, ...place })
   try {
     const tables = await sql<{ name: string }>`
@@ -67,7 +67,7 @@ async function startUpstreams(t: TestContext): Promise<Upstreams> {
   const http = await startHttp((request, response) => recorder.handle(request, response))
   const sse = await startSse(null)
   const close = () => Promise.all([http.close(), sse.close()])
-  later(t, close)
+  addCleanup(t, close)
   return {
     http: http.origin,
     sse: new URL(sse.url).origin,
@@ -132,7 +132,7 @@ async function start(t: TestContext, mode: string, engine: Engine) {
   const config = await freshConfig(t, { ...env, TOWPATH_LOG_LEVEL: 'debug', OTEL_ENABLED: 'true' }, engine)
   const open = async () => {
     const app = await openApp(config, { log: { write: (line) => void logged.push(line) } })
-    later(t, () => app.close())
+    addCleanup(t, () => app.close())
     return app
   }
   return {
@@ -275,7 +275,7 @@ test('SR-M1 what a listing shows cannot be stored in the place of the secret, on
 })
 
 /** Rewrites rows as version 0.1 wrote them: settings in plain text, only the rest encrypted. */
-async function makeOld(t: TestContext, place: Place): Promise<void> {
+async function makeOld(t: TestContext, place: StoreLocation): Promise<void> {
   const registry = await startRegistry(t, place)
   const plain = { url: 'http://127.0.0.1:9/mcp', bearer_token: 'token' }
   for (const [name, more] of [

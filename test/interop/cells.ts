@@ -42,7 +42,7 @@ export function createDirect(launch: Launch) {
     const server = behind.withoutOAuth === undefined ? behind : find(servers, behind.withoutOAuth)
     const [first, ...more] = directTransports(scenario, server)
     let outcomes = await tryOnce(client, server, first)
-    for (const transport of more) outcomes = worse(outcomes, await tryOnce(client, server, transport))
+    for (const transport of more) outcomes = combineOutcomes(outcomes, await tryOnce(client, server, transport))
     return outcomes
   }
 }
@@ -56,7 +56,7 @@ function directTransports({ client, clientTransport, serverTransport }: Scenario
 }
 
 /** Returns the outcomes that are ok only if both are. */
-function worse(one: Outcomes, other: Outcomes): Outcomes {
+function combineOutcomes(one: Outcomes, other: Outcomes): Outcomes {
   const pick = (feature: Feature) => (one[feature].outcome === 'ok' ? other[feature] : one[feature])
   return Object.fromEntries(features.map((feature) => [feature, pick(feature)])) as unknown as Outcomes
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Launch } from '../conformance/servers.ts'
 import { startFixture } from '../conformance/servers.ts'
-import { freePort, ready } from '../conformance/processes.ts'
+import { freePort, waitUntilReady } from '../conformance/processes.ts'
 import { type Target, quiet } from './outcomes.ts'
 import type { Scenario } from './scenarios.ts'
 import { here } from './toolchains.ts'
@@ -35,7 +35,7 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
     TOWPATH_CONNECT_TIMEOUT_MS: '120000',
     TOWPATH_CALL_TIMEOUT_MS: '120000'
   })
-  await ready(started, async () => (await fetch(`${origin}/ready`)).status < 500, 300_000)
+  await waitUntilReady(started, async () => (await fetch(`${origin}/ready`)).status < 500, 300_000)
   const tokens = mode === 'enterprise' ? await initialise(origin) : undefined
   const send: Send = (method, path, body) => request(origin + path, method, body, tokens?.admin)
   const side = { name: 'side', transport: 'streamable_http', url: await startFixture(launch, 'http') }

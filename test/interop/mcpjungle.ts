@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { freePort, ready, start, type Started } from '../conformance/processes.ts'
+import { freePort, waitUntilReady, start, type ManagedProcess } from '../conformance/processes.ts'
 import type { Launch } from '../conformance/servers.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { ownBuild } from './gateway.ts'
@@ -39,7 +39,7 @@ async function runMode(launch: Launch, mode: 'development' | 'enterprise', url: 
   const origin = `http://127.0.0.1:${port}`
   const env = { HOST: '127.0.0.1', PORT: String(port), SERVER_MODE: mode, TOWPATH_DATA_DIR: join(home, 'data') }
   const gateway = launch(process.execPath, [ownBuild, 'start'], env)
-  await ready(gateway, async () => (await fetch(`${origin}/ready`)).status < 500)
+  await waitUntilReady(gateway, async () => (await fetch(`${origin}/ready`)).status < 500)
   await writeFile(join(home, '.mcpjungle.conf'), `registry_url: ${origin}\n`)
   let failed = 0
   for (const command of await commandsOf(mode, url, home)) {
@@ -76,7 +76,7 @@ export async function runMcpjungle(launch: Launch, isRequired: boolean): Promise
 
 if (import.meta.filename === process.argv[1]) {
   const { values } = parseArgs({ options: { require: { type: 'boolean', default: false } } })
-  const running: Started[] = []
+  const running: ManagedProcess[] = []
   try {
     const launch: Launch = (...given) => {
       const started = start(...given)

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Launch } from '../conformance/servers.ts'
-import { freePort, ready } from '../conformance/processes.ts'
+import { freePort, waitUntilReady } from '../conformance/processes.ts'
 import type { Client, Server, Transport } from './programs.ts'
 
 /** Columns of the matrix, in the order in which clients try them. */
@@ -60,7 +60,7 @@ export async function startServer(launch: Launch, server: Server, transport: Tra
   const [program, ...args] = [...command, '--port', String(port)]
   const started = launch(program, args, { ...quiet, INTEROP_LEDGER: ledger })
   const url = `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`
-  await ready(started, () => answers(url))
+  await waitUntilReady(started, () => answers(url))
   return { transport, url, ledger, stop: () => started.stop().then(remove) }
 }
 

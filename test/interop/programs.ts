@@ -1,5 +1,5 @@
 import { delimiter, join } from 'node:path'
-import { type Toolchain, built, here, offer } from './toolchains.ts'
+import { type Toolchain, buildFolder, here, offer } from './toolchains.ts'
 
 export const transports = ['http', 'sse', 'stdio'] as const
 export type Transport = (typeof transports)[number]
@@ -26,7 +26,7 @@ const everywhere = ['http', 'sse', 'stdio'] as const
 
 const python = (toolchain: Toolchain, program: string, ...args: string[]) => ({
   toolchain,
-  command: [join(built(toolchain), 'bin/python'), join(here, 'python', program), ...args]
+  command: [join(buildFolder(toolchain), 'bin/python'), join(here, 'python', program), ...args]
 })
 
 const node = (program: string, ...args: string[]) => ({
@@ -34,10 +34,12 @@ const node = (program: string, ...args: string[]) => ({
   command: [process.execPath, join(here, 'typescript', program), ...args]
 })
 
-const go = (...args: string[]) => ({ toolchain: 'go' as const, command: [join(built('go'), 'interop'), ...args] })
+const go = (...args: string[]) => ({ toolchain: 'go' as const, command: [join(buildFolder('go'), 'interop'), ...args] })
 
 const java = (program: string) => {
-  const classes = [join(built('java'), 'target/classes'), join(built('java'), 'target/dependency/*')].join(delimiter)
+  const classes = [join(buildFolder('java'), 'target/classes'), join(buildFolder('java'), 'target/dependency/*')].join(
+    delimiter
+  )
   return {
     toolchain: 'java' as const,
     command: ['java', '-cp', classes, `towpath.interop.${program}`, '--offer', offer]

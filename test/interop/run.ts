@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Started, start } from '../conformance/processes.ts'
+import { type ManagedProcess, start } from '../conformance/processes.ts'
 import type { Launch } from '../conformance/servers.ts'
 import { type Row, compare, createDirect } from './cells.ts'
 import { type Gateway, ownBuild, startGateway } from './gateway.ts'
@@ -84,7 +84,7 @@ async function run(options: Options, launch: Launch): Promise<number> {
 
 async function main(args: string[]): Promise<number> {
   const options = readOptions(args)
-  const running = new Set<Started>()
+  const running = new Set<ManagedProcess>()
   let isStopping = false
   const launch: Launch = (...command) => {
     if (isStopping) throw new Error('stopped')

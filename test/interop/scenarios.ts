@@ -16,13 +16,13 @@ export interface Scenario {
 }
 
 /** Servers that every client runs against: one of both eras and one of the legacy era, once in each session mode. */
-const met = [
+const commonServers = [
   { name: 'python-2', transport: 'http', modes: { http: 'stateful', sse: 'stateless' } },
   { name: 'typescript-1', transport: 'stdio', modes: { http: 'stateless', sse: 'stateful' } }
 ] as const
 
 /** Clients that every server runs against, one of each era. */
-const meeting = ['go-sdk-legacy', 'typescript-2']
+const commonClients = ['go-sdk-legacy', 'typescript-2']
 
 /**
  * Returns the rows: every client with a few servers, every server with a few clients, and every client with a token.
@@ -39,7 +39,7 @@ export function plan(): Scenario[] {
 const isEndpoint = (transport: Transport) => transport !== 'stdio'
 
 function rowsOf(client: Client): Scenario[] {
-  return met.flatMap(({ name, transport, modes }) =>
+  return commonServers.flatMap(({ name, transport, modes }) =>
     client.transports.filter(isEndpoint).map((clientTransport) => ({
       client,
       clientTransport,
@@ -54,7 +54,7 @@ function rowsOf(client: Client): Scenario[] {
 }
 
 function rowsBefore(server: Server): Scenario[] {
-  return meeting.flatMap((name) =>
+  return commonClients.flatMap((name) =>
     server.transports.flatMap((serverTransport) =>
       sessionModes.map((sessionMode) => ({
         client: find(clients, name),

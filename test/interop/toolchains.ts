@@ -13,7 +13,7 @@ export const here = fileURLToPath(new URL('.', import.meta.url))
 const cache = fileURLToPath(new URL('../../node_modules/.cache/interop', import.meta.url))
 
 /** Returns the folder with a toolchain's packages and built programs. */
-export const built = (toolchain: Toolchain) => join(cache, toolchain)
+export const buildFolder = (toolchain: Toolchain) => join(cache, toolchain)
 
 /** Installs and builds missing parts from pinned versions. Resolves with the reason if that is impossible. */
 export async function prepare(toolchain: Toolchain): Promise<string | undefined> {
@@ -41,7 +41,7 @@ const recipes = {
 
 /** Runs `install` unless the folder was built from the same sources. */
 async function prepareFrom(toolchain: Toolchain, sources: readonly string[], install: Install) {
-  const folder = built(toolchain)
+  const folder = buildFolder(toolchain)
   const stamp = join(folder, '.installed-from')
   const digest = await digestOf(sources)
   if (existsSync(stamp) && (await readFile(stamp, 'utf8')) === digest) return undefined

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { root, startGateway } from '../e2e/harness.ts'
-import { standalone } from '../standalone.ts'
+import { runStandalone } from '../standalone.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const generated = join(here, 'generated')
@@ -40,7 +40,7 @@ function generate(): void {
 
 async function follow(mode: 'development' | 'enterprise'): Promise<void> {
   for (const language of ['typescript', 'python'] as const) {
-    await standalone(async (t) => {
+    await runStandalone(async (t) => {
       const env = { SERVER_MODE: mode, TOWPATH_DEMO: mode === 'development' ? 'true' : undefined }
       const { url } = await startGateway(t, { env })
       if (language === 'python') run(python, 'python/tutorial.py', mode, url, process.execPath, demo)

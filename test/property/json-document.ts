@@ -56,16 +56,16 @@ const leaf = fc
 
 const deepest = (parts: readonly Document[]) => 1 + Math.max(0, ...parts.map(({ depth }) => depth))
 
-type Spaced = readonly [before: string, document: Document, after: string]
+type SpacedDocument = readonly [before: string, document: Document, after: string]
 
-function arrayOf(items: readonly Spaced[], inner: string): Document {
+function arrayOf(items: readonly SpacedDocument[], inner: string): Document {
   const parts = items.map(([, part]) => part)
   const text = items.map(([before, part, after]) => before + part.text + after).join(',')
   return { text: `[${items.length === 0 ? inner : text}]`, parts, depth: deepest(parts) }
 }
 
 type Key = { value: string; text: string }
-type Entry = readonly [key: Key, colon: readonly [string, string], spaced: Spaced]
+type Entry = readonly [key: Key, colon: readonly [string, string], spaced: SpacedDocument]
 
 function objectOf(entries: readonly Entry[], inner: string): Document {
   const parts = entries.map(([, , [, part]]) => part)
@@ -80,7 +80,7 @@ const key: fc.Arbitrary<Key> = fc.oneof(
   fc.constantFrom('name', 'id', '__proto__', 'constructor', '').map((value) => ({ value, text: JSON.stringify(value) }))
 )
 
-const spaced = (value: fc.Arbitrary<Document>): fc.Arbitrary<Spaced> => fc.tuple(space, value, space)
+const spaced = (value: fc.Arbitrary<Document>): fc.Arbitrary<SpacedDocument> => fc.tuple(space, value, space)
 const entry = (value: fc.Arbitrary<Document>): fc.Arbitrary<Entry> =>
   fc.tuple(key, fc.tuple(space, space), spaced(value))
 const arrayWith = (value: fc.Arbitrary<Document>) =>

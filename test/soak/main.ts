@@ -6,8 +6,8 @@ import { until } from '../until.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startPostgres } from '../postgres.ts'
-import { standalone } from '../standalone.ts'
-import { later, tempDir } from '../store.ts'
+import { runStandalone } from '../standalone.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { injectFaults } from './faults.ts'
 import { allServers } from './hostile/hostile-tools.ts'
 import { soakHostile } from './hostile/main.ts'
@@ -42,12 +42,12 @@ const settings = {
 async function prepare(t: TestContext, isEnterprise: boolean) {
   const cluster = await startPostgres(process.env)
   if (!cluster) throw new Error('no PostgreSQL found')
-  later(t, () => cluster.stop())
+  addCleanup(t, () => cluster.stop())
   const upstream = await startRecorder(t, { tells: true, modern: true })
   const forget = setInterval(() => upstream.requests.splice(0), SAMPLE_MS)
-  later(t, () => clearInterval(forget))
+  addCleanup(t, () => clearInterval(forget))
   const proxies = { upstream: await startFaultProxy(upstream.url), database: await startFaultProxy(cluster.url) }
-  for (const proxy of Object.values(proxies)) later(t, () => proxy.close())
+  for (const proxy of Object.values(proxies)) addCleanup(t, () => proxy.close())
 
   const place = { databaseUrl: proxies.database.urlOf(cluster.url), dataDir: await tempDir(t) }
   const env = { ...settings, ...(isEnterprise && { SERVER_MODE: 'enterprise', TOWPATH_ADMIN_TOKEN: ADMIN }) }
@@ -157,7 +157,7 @@ const { values } = parseArgs({
   }
 })
 const [minutes, isEnterprise] = [Number(values.minutes), values.mode === 'enterprise']
-const problems = await standalone((t) =>
+const problems = await runStandalone((t) =>
   values.hostile
     ? soakHostile(t, minutes, isEnterprise, Number(values.seed), values.servers.split(','))
     : soak(t, minutes, isEnterprise)

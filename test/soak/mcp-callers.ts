@@ -13,9 +13,9 @@ const opening = (protocolVersion: string) => rpc(0, 'initialize', { protocolVers
 function judge({ tally }: World, kind: string, text: string, own: string): void {
   const data = /^data: (\{.*)$/m.exec(text)?.[1] ?? text
   const message = JSON.parse(data) as { result?: object; error?: object }
-  if (message.result !== undefined && data.includes(own)) tally.answered(kind)
-  else if (message.error !== undefined) tally.refused(kind)
-  else tally.lost(kind, `not mine: ${data}`)
+  if (message.result !== undefined && data.includes(own)) tally.recordAnswer(kind)
+  else if (message.error !== undefined) tally.recordRefusal(kind)
+  else tally.recordLoss(kind, `not mine: ${data}`)
 }
 
 const judgeReply = (world: World, kind: string, reply: Reply, own: string) =>
@@ -41,7 +41,7 @@ async function listen(world: World, path: string, init: RequestInit, stop: Abort
   return { status: response.status, heard: () => heard, done }
 }
 
-async function hears(what: () => string, pattern: RegExp): Promise<RegExpExecArray | null> {
+async function waitForNotification(what: () => string, pattern: RegExp): Promise<RegExpExecArray | null> {
   const end = performance.now() + 20_000
   while (performance.now() < end) {
     const found = pattern.exec(what())
@@ -77,8 +77,8 @@ export const sse = (world: World, caller: number) =>
     const stream = await listen(world, '/sse', { headers: { ...world.client, accept: 'text/event-stream' } }, stop)
     try {
       if (stream.status !== 200) return void count(world, 'sse call', { ...stream, headers: new Headers(), text: '' })
-      const place = (await hears(stream.heard, /^data: (\/message\S+)$/m))?.[1]
-      if (place === undefined) return world.tally.lost('sse call', `no endpoint in ${stream.heard()}`)
+      const place = (await waitForNotification(stream.heard, /^data: (\/message\S+)$/m))?.[1]
+      if (place === undefined) return world.tally.recordLoss('sse call', `no endpoint in ${stream.heard()}`)
       await ask(world, 'POST', place, world.client, opening('2024-11-05'))
       const own = `sse ${caller} ${round}`
       const sent = await ask(
@@ -89,9 +89,9 @@ export const sse = (world: World, caller: number) =>
         rpc(7, 'tools/call', { name: 'alpha__echo', arguments: { own } })
       )
       if (sent.status !== 202) return void count(world, 'sse call', sent)
-      const answer = await hears(stream.heard, /^data: (\{.*"id":7[,}].*)$/m)
+      const answer = await waitForNotification(stream.heard, /^data: (\{.*"id":7[,}].*)$/m)
       if (answer) judge(world, 'sse call', answer[1]!, own)
-      else world.tally.lost('sse call', `no answer in ${stream.heard()}`)
+      else world.tally.recordLoss('sse call', `no answer in ${stream.heard()}`)
     } finally {
       stop.abort()
       await stream.done
@@ -106,8 +106,8 @@ export const subscriber = (world: World) =>
     const headers = { ...world.client, ...modernHeaders('subscriptions/listen') }
     const stream = await listen(world, '/mcp', { method: 'POST', headers, body }, stop)
     if (stream.status !== 200) count(world, 'subscription', { ...stream, headers: new Headers(), text: stream.heard() })
-    else if (await hears(stream.heard, /acknowledged/)) world.tally.answered('subscription')
-    else world.tally.lost('subscription', stream.heard())
+    else if (await waitForNotification(stream.heard, /acknowledged/)) world.tally.recordAnswer('subscription')
+    else world.tally.recordLoss('subscription', stream.heard())
     await delay(500)
     stop.abort()
     await stream.done

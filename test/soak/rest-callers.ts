@@ -8,7 +8,7 @@ export const invoker = (world: World, caller: number) =>
   repeat(world, 'invoke', 60, async (round) => {
     const own = `rest ${caller} ${round}`
     const reply = await ask(world, 'POST', '/api/v0/tools/invoke', world.admin, { name: 'alpha__echo', own })
-    if (reply.status === 200 && !reply.text.includes(own)) world.tally.lost('invoke', `not mine: ${reply.text}`)
+    if (reply.status === 200 && !reply.text.includes(own)) world.tally.recordLoss('invoke', `not mine: ${reply.text}`)
     else count(world, 'invoke', reply, 200)
   })
 
@@ -21,7 +21,7 @@ export const leaver = (world: World) =>
       count(world, 'abort', await ask(world, 'POST', '/api/v0/tools/invoke', world.admin, body, signal), 200)
     } catch (error) {
       if (!signal.aborted) throw error
-      world.tally.answered('abort')
+      world.tally.recordAnswer('abort')
     }
   })
 

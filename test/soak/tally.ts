@@ -1,10 +1,10 @@
 /** Results of the requests of each kind. */
 export interface Tally {
-  answered(kind: string): void
+  recordAnswer(kind: string): void
   /** Counts a refusal that a fault explains. */
-  refused(kind: string): void
+  recordRefusal(kind: string): void
   /** Counts a missing, mismatched or unexplained response. */
-  lost(kind: string, why: unknown): void
+  recordLoss(kind: string, why: unknown): void
   readonly lostCount: number
   table(): Record<string, { answered: number; refused: number; lost: number }>
   reasons(): string[]
@@ -21,9 +21,9 @@ export function createTally(): Tally {
     return counts.get(kind)!
   }
   return {
-    answered: (kind) => void of(kind).answered++,
-    refused: (kind) => void of(kind).refused++,
-    lost(kind, why) {
+    recordAnswer: (kind) => void of(kind).answered++,
+    recordRefusal: (kind) => void of(kind).refused++,
+    recordLoss(kind, why) {
       of(kind).lost++
       lostCount++
       if (reasons.length < KEPT) reasons.push(`${kind}: ${String(why).slice(0, 300)}`)

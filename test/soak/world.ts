@@ -46,18 +46,18 @@ const explained = new Set([429, 502, 503, 504])
 /** Counts a response. Returns true if its status is one of the expected ones. */
 export function count({ tally }: World, kind: string, { status, text }: Reply, ...hoped: number[]): boolean {
   if (hoped.includes(status)) {
-    tally.answered(kind)
+    tally.recordAnswer(kind)
     return true
   }
-  if (explained.has(status)) tally.refused(kind)
-  else tally.lost(kind, `${status} ${text}`)
+  if (explained.has(status)) tally.recordRefusal(kind)
+  else tally.recordLoss(kind, `${status} ${text}`)
   return false
 }
 
 /** Repeats the work until the end; an exception counts as a lost response. */
 export async function repeat(world: World, kind: string, pauseMs: number, work: (round: number) => Promise<void>) {
   for (let round = 0; !world.stop.aborted; round++) {
-    await work(round).catch((error: unknown) => world.tally.lost(kind, (error as Error).cause ?? error))
+    await work(round).catch((error: unknown) => world.tally.recordLoss(kind, (error as Error).cause ?? error))
     await delay(pauseMs)
   }
 }

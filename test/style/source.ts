@@ -49,7 +49,7 @@ export const sourcePaths = (...folders: string[]): string[] =>
       .sort()
   )
 
-interface Positioned {
+interface TextRange {
   readonly start: number
   readonly end: number
 }
@@ -71,7 +71,7 @@ const isDirective = (text: string) => /^\s*(?:oxlint|eslint|prettier|@ts|@vite|@
 
 function commentsOf(
   text: string,
-  found: readonly (Positioned & { type: string; value: string })[],
+  found: readonly (TextRange & { type: string; value: string })[],
   lineOf: Source['lineOf']
 ) {
   const comments: { text: string; line: number; end: number }[] = []

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ApiError, type Answer } from '../../dashboard/src/api.ts'
 import { createStore, source, type Fetch } from '../../dashboard/src/store.ts'
 
-interface Asked {
+interface PendingRequest {
   readonly path: string
   readonly etag: string | undefined
   readonly answer: (body: unknown, etag?: string, status?: number) => void
@@ -12,7 +12,7 @@ interface Asked {
 
 /** Returns a gateway that responds when the test says so. */
 function slowGateway() {
-  const asked: Asked[] = []
+  const asked: PendingRequest[] = []
   const fetch = (<T>(_method: string, path: string, { etag }: { etag?: string }) =>
     new Promise<Answer<T>>((resolve, reject) => {
       const answer = (body: unknown, tag?: string, status = 200) => resolve({ status, etag: tag, body: body as T })

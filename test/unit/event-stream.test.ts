@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventStream } from '../../src/gateway/upstream/event-stream.ts'
 
-interface Read {
+interface StreamContents {
   events: [type: string, data: string][]
   lastEventId: string | null
   retryMs: number | null
   fits: boolean
 }
 
-function read(text: string | Buffer, { size = Infinity, maxEventBytes = 10_000 } = {}): Read {
-  const events: Read['events'] = []
+function read(text: string | Buffer, { size = Infinity, maxEventBytes = 10_000 } = {}): StreamContents {
+  const events: StreamContents['events'] = []
   const stream = new EventStream(maxEventBytes, (data, type) => events.push([type, data.toString()]))
   const bytes = Buffer.from(text)
   let fits = true
@@ -19,7 +19,7 @@ function read(text: string | Buffer, { size = Infinity, maxEventBytes = 10_000 }
 }
 
 /** Parses the text whole and split at every position: chunk borders must not matter. */
-function readEveryWay(text: string): Read {
+function readEveryWay(text: string): StreamContents {
   const whole = read(text)
   for (let size = 1; size <= Buffer.byteLength(text); size++)
     assert.deepEqual(read(text, { size }), whole, `cut by ${size}`)

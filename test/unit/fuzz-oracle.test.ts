@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { framing, measured, write } from '../fuzz/message.ts'
+import { parseRequests, withContentLength, write } from '../fuzz/message.ts'
 import { judge } from '../fuzz/oracle.ts'
 
 const request = (headers: readonly (readonly [string, string])[], body: string) =>
@@ -10,7 +10,7 @@ const answer = (status: number, body: string, type = 'application/json') =>
 const get = 'GET /a HTTP/1.1\r\nHost: h\r\n\r\n'
 
 test('requests end where RFC 9112 says, and nothing is counted behind a doubt', () => {
-  const complete = (text: string) => [framing(text).complete.length, framing(text).hasRest]
+  const complete = (text: string) => [parseRequests(text).complete.length, parseRequests(text).hasRest]
   assert.deepEqual(complete(get + get), [2, false])
   assert.deepEqual(complete(request([['Content-Length', '2']], '{}') + get), [2, false])
   assert.deepEqual(complete(request([['Transfer-Encoding', 'chunked']], '2\r\n{}\r\n0\r\nX: y\r\n\r\n') + get), [
@@ -46,7 +46,7 @@ test('requests end where RFC 9112 says, and nothing is counted behind a doubt', 
 
 test('answers are judged by their number, status, type and text', () => {
   const one = {
-    text: write(measured({ method: 'POST', path: '/', version: 'HTTP/1.1', headers: [], body: '{}' })),
+    text: write(withContentLength({ method: 'POST', path: '/', version: 'HTTP/1.1', headers: [], body: '{}' })),
     isRequest: true
   }
   const verdict = (received: string) => judge(one, { received, isClosed: false })

@@ -6,14 +6,14 @@ const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
 
-interface Locked {
+interface LockEntry {
   readonly optionalDependencies?: Record<string, string>
   readonly resolved?: string
   readonly integrity?: string
 }
 
 /** Resolves a package like Node: the package's own `node_modules` first, then those of the folders above. */
-function isLocked(packages: Record<string, Locked>, path: string, dependency: string): boolean {
+function isLocked(packages: Record<string, LockEntry>, path: string, dependency: string): boolean {
   const own = `${path}/node_modules/${dependency}`.replace(/^\//, '')
   if (own in packages) return true
   const above = path.lastIndexOf('/node_modules/')
@@ -23,7 +23,7 @@ function isLocked(packages: Record<string, Locked>, path: string, dependency: st
 
 // npm 10 silently installs a lock file that lacks some platforms' binaries; npm 11 and 12 refuse it
 test('the lock file holds the binaries of every platform', () => {
-  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> }
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockEntry> }
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
     Object.keys(optionalDependencies)
       .filter((dependency) => !isLocked(packages, path, dependency))
@@ -33,7 +33,7 @@ test('the lock file holds the binaries of every platform', () => {
 })
 
 test('every locked package comes from the public registry and has a checksum', () => {
-  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> }
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockEntry> }
   for (const [path, { resolved, integrity }] of Object.entries(packages)) {
     if (path === '' || resolved === undefined) continue
     assert.match(resolved, /^https:\/\/registry\.npmjs\.org\//, path)

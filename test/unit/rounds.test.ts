@@ -27,7 +27,7 @@ const wants = (requests: string, state = '') =>
 const done = modern('{"resultType":"complete","content":[]}')
 const result = (text: string): Answer => ({ kind: 'result', body: Payload.of(text) })
 
-interface Run {
+interface RunOptions {
   /** Responses of the upstream, call by call; the last one repeats. */
   readonly says: readonly UpstreamAnswer[]
   readonly capabilities?: string
@@ -35,7 +35,7 @@ interface Run {
 }
 
 /** Runs a client that answers requests for input, and an upstream that sends them. */
-function run({ says, capabilities = everything, answer = () => result('{"action":"accept"}') }: Run) {
+function run({ says, capabilities = everything, answer = () => result('{"action":"accept"}') }: RunOptions) {
   const asked: string[] = []
   const sent: OutgoingRequest[] = []
   let closed = 0

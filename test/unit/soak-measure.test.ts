@@ -24,9 +24,9 @@ test('growth is told from the sawtooth of garbage collection', () => {
 
 test('each kind of request is counted by what became of it, and some reasons are kept', () => {
   const tally = createTally()
-  tally.answered('b')
-  tally.refused('b')
-  for (let i = 0; i < 30; i++) tally.lost('a', `reason ${i}`)
+  tally.recordAnswer('b')
+  tally.recordRefusal('b')
+  for (let i = 0; i < 30; i++) tally.recordLoss('a', `reason ${i}`)
   assert.equal(tally.lostCount, 30)
   assert.deepEqual(Object.entries(tally.table()), [
     ['a', { answered: 0, refused: 0, lost: 30 }],
@@ -38,8 +38,8 @@ test('each kind of request is counted by what became of it, and some reasons are
 
 test('latency is told by kind, with percentiles and the first failures in words', () => {
   const latency = createLatency()
-  for (let ms = 1; ms <= 100; ms++) latency.took('call', ms)
-  latency.failed('list', '503 too much to do')
+  for (let ms = 1; ms <= 100; ms++) latency.record('call', ms)
+  latency.recordFailure('list', '503 too much to do')
   assert.deepEqual(latency.kinds(), ['call', 'list'])
   assert.deepEqual(
     [latency.percentile('call', 50), latency.percentile('call', 99), latency.count('call')],

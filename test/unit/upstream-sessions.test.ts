@@ -11,7 +11,7 @@ import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { legacyVerdict } from './stored.ts'
 import {
-  closing,
+  closeAfter,
   countingClient,
   dualVerdict,
   failureOf,
@@ -51,7 +51,7 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
     onNotification() {},
     ...options
   })
-  closing(t, sessions, client, upstream)
+  closeAfter(t, sessions, client, upstream)
   return { upstream, client, sessions }
 }
 
@@ -151,7 +151,7 @@ test('an opening that failed is not remembered', async (t) => {
         ...{ ...options, ...limits, name: 'alpha', breaker, observer: joinObservers([]) },
         onNotification() {}
       })
-      closing(t, sessions, client, upstream)
+      closeAfter(t, sessions, client, upstream)
       await failureOf(sessions.acquire(need()))
       await failureOf(sessions.acquire(need()))
       assert.equal(client.opened(), 2, `${mode} ${verdict.hasSessions}`)

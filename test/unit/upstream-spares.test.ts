@@ -13,12 +13,12 @@ import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/
 import { until } from '../until.ts'
 import { catalogOf, storedServer } from './stored.ts'
 import {
-  closing,
+  closeAfter,
   countingClient,
   failureOf,
   newCall,
   noSpares,
-  ordinary,
+  defaultOptions,
   sessionVerdict,
   textOf,
   toolCall
@@ -45,7 +45,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
   const deadlines = createDeadlines()
   const taken: string[] = []
   const upstream = createUpstream({
-    ...ordinary,
+    ...defaultOptions,
     server: { name: 'alpha', transport: 'streamable_http', session_mode: 'stateless' },
     client,
     deadlines,
@@ -55,7 +55,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
     warmPool: { ...noSpares, maxSize: 1 },
     ...more
   })
-  closing(t, upstream, deadlines, recorder)
+  closeAfter(t, upstream, deadlines, recorder)
   const call = async (capabilities = '{}', sink: Sink = silentSink) => {
     const { answer } = await upstream.call(new Call(toolCall('echo'), { ...sink, capabilities }), origin)
     assert.match(textOf(answer), /alpha/)

@@ -13,12 +13,12 @@ import { sendJson, startHttp } from '../fixtures/http/server.ts'
 import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
 import {
   cancelled,
-  closing,
+  closeAfter,
   countingClient,
   dualVerdict,
   failureOf,
   newCall,
-  ordinary,
+  defaultOptions,
   sessionVerdict,
   textOf
 } from './upstreams.ts'
@@ -30,7 +30,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
   const client = countingClient(url)
   const deadlines = createDeadlines()
   const upstream = createUpstream({
-    ...ordinary,
+    ...defaultOptions,
     server: { name: 'alpha', transport: 'streamable_http', session_mode: 'stateful' },
     client,
     deadlines,
@@ -43,7 +43,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
 async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture: RecorderOptions = {}) {
   const recorder = await startRecorder(null, fixture)
   const made = createFor(recorder.url, more)
-  closing(t, made.upstream, made.deadlines, recorder)
+  closeAfter(t, made.upstream, made.deadlines, recorder)
   return { ...made, recorder }
 }
 const started = (recorder: Recorder, count = 1) =>
@@ -94,7 +94,7 @@ test('a call that was not taken is tried no more than twice', async (t) => {
     sendJson(response, 200, { jsonrpc: '2.0', id, result }, { 'mcp-session-id': `s${fixture.requests.length}` })
   })
   const { upstream, deadlines, client } = createFor(fixture.origin)
-  closing(t, upstream, deadlines, fixture)
+  closeAfter(t, upstream, deadlines, fixture)
   const failed = await failureOf(upstream.call(newCall(), origin))
   assert.deepEqual([failed.reason, failed.status], ['unreachable', 404])
   const calls = fixture.requests.filter(({ message }) => message?.method === 'tools/call')
@@ -104,7 +104,7 @@ test('a call that was not taken is tried no more than twice', async (t) => {
 test('a call that may have been taken is never sent again', async (t) => {
   const faulty = await startFaulty(null, { mode: 'reset' })
   const { upstream, deadlines } = createFor(faulty.url, { verdict: legacyVerdict })
-  closing(t, upstream, deadlines, faulty)
+  closeAfter(t, upstream, deadlines, faulty)
   assert.equal((await failureOf(upstream.call(newCall(), origin))).reason, 'unreachable')
   assert.equal(faulty.requests.filter(({ message }) => message?.method === 'tools/call').length, 1)
 })
@@ -176,7 +176,7 @@ test('an upstream is kept while its configuration is the same, whatever its swit
     made.push(stored.revision)
     return createFor(recorder.url).upstream
   })
-  closing(t, upstreams, recorder)
+  closeAfter(t, upstreams, recorder)
   const at = (more: Partial<StoredServer>) => catalogOf([storedServer('a', [], more)])
   const use = (more: Partial<StoredServer>) => {
     const catalog = at(more)
@@ -198,7 +198,7 @@ test('an upstream is kept while its configuration is the same, whatever its swit
 test('closing ends the calls of upstreams that were replaced as well', async (t) => {
   const recorder = await startRecorder(null)
   const upstreams = createUpstreams(() => createFor(recorder.url, { callMs: 60_000, callTotalMs: 60_000 }).upstream)
-  closing(t, upstreams, recorder)
+  closeAfter(t, upstreams, recorder)
   const failed = failureOf(
     upstreams.get(catalogOf([storedServer('a', [])]).server('a')!).call(newCall('slow', { ms: 60_000 }), origin)
   )
@@ -221,7 +221,7 @@ test("an upstream's error is passed on without the secrets of its configuration"
 test('an upstream that initialises no session five times in a row is given a rest', async (t) => {
   const faulty = await startFaulty(null, { mode: 'silent', everything: true })
   const { upstream, client, deadlines } = createFor(faulty.url, { connectMs: 30 })
-  closing(t, upstream, deadlines, faulty)
+  closeAfter(t, upstream, deadlines, faulty)
   const owner = (i: number) => ({ ...origin, owner: `owner ${i}` })
   for (let i = 0; i < 5; i++) {
     assert.equal(upstream.breaker, 'closed')
@@ -241,7 +241,7 @@ test('connecting that times out opens it too where a connection is shared, and i
   const settings = { url: 'http://127.0.0.1:9/mcp', headers: {}, version: '1', connectTimeoutMs: 50 }
   const client = createHttpClient({ ...settings, maxResponseBytes: 1_000, connector, verdict: legacyVerdict })
   const { upstream, deadlines } = createFor('http://127.0.0.1:9/mcp', { client, verdict: legacyVerdict })
-  closing(t, upstream, deadlines)
+  closeAfter(t, upstream, deadlines)
   for (let i = 0; i < 5; i++) assert.equal((await failureOf(upstream.call(newCall(), origin))).reason, 'timeout')
   assert.deepEqual([upstream.breaker, attempts], ['open', 5])
   assert.equal((await failureOf(upstream.call(newCall(), origin))).retryAfter, 10)
@@ -251,7 +251,7 @@ test('connecting that times out opens it too where a connection is shared, and i
 test('UP-04 calls that time out, are refused or answered with nonsense say nothing about connecting', async (t) => {
   const faulty = await startFaulty(null)
   const { upstream, deadlines } = createFor(faulty.url, { verdict: legacyVerdict, callMs: 150 })
-  closing(t, upstream, deadlines, faulty)
+  closeAfter(t, upstream, deadlines, faulty)
   for (const mode of ['silent', 'reset', 'html', 'bad_gateway', 'wrong_id'] as const) {
     faulty.mode = mode
     await Promise.all(Array.from({ length: 6 }, () => failureOf(upstream.call(newCall(), origin))))

@@ -15,7 +15,7 @@ export const dualVerdict: Verdict = { ...sessionVerdict, modern: '2026-07-28' }
 export const noSpares = { maxSize: 0, idleMs: 60_000, runInTurn: (work: () => Promise<void>) => work(), onChange() {} }
 
 /** Common options of upstreams in tests: a server with sessions, no spares, no watchers. */
-export const ordinary = {
+export const defaultOptions = {
   verdict: sessionVerdict,
   processSlots: undefined,
   observer: joinObservers([]),
@@ -72,7 +72,7 @@ export async function failureOf(work: Promise<unknown>): Promise<UpstreamFailure
 }
 
 /** Closes everything after the test; fixtures are closed last, after their clients. */
-export function closing(t: TestContext, ...things: { close(): unknown }[]): void {
+export function closeAfter(t: TestContext, ...things: { close(): unknown }[]): void {
   t.after(async () => {
     for (const thing of things) await thing.close()
   })

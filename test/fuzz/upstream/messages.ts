@@ -86,17 +86,17 @@ const inputRequests = {
   c: { method: 'roots/list' }
 }
 
-export interface Asked {
+export interface RpcRequest {
   readonly id?: unknown
   readonly method?: string
   readonly params?: Readonly<Record<string, unknown>>
 }
 
 /** Returns true for a request in the modern envelope. */
-export const isModern = ({ params }: Asked) =>
+export const isModern = ({ params }: RpcRequest) =>
   (params?._meta as Record<string, unknown> | undefined)?.[`${META}protocolVersion`] !== undefined
 
-function resultOf(name: string, request: Asked): object | undefined {
+function resultOf(name: string, request: RpcRequest): object | undefined {
   const { method, params = {} } = request
   const uri = `${name}://note`
   const serverInfo = { name, title: 'Bad', version: '1.0.0', websiteUrl: 'https://example.org', icons }
@@ -152,7 +152,7 @@ function resultOf(name: string, request: Asked): object | undefined {
 }
 
 /** Returns the correct response to a request, as a JSON-RPC message. */
-export function answerTo(name: string, request: Asked): object {
+export function answerTo(name: string, request: RpcRequest): object {
   const result = resultOf(name, request)
   const { id } = request
   if (!result)
@@ -160,22 +160,22 @@ export function answerTo(name: string, request: Asked): object {
   return { jsonrpc: '2.0', id, result: isModern(request) ? { resultType: 'complete', ...result } : result }
 }
 
-export interface Side {
+export interface ServerMessage {
   readonly kind: string
   readonly message: object
 }
 
-const notification = (method: string, params: object): Side => ({
+const notification = (method: string, params: object): ServerMessage => ({
   kind: method,
   message: { jsonrpc: '2.0', method: `notifications/${method}`, params }
 })
-const push = (id: unknown, method: string, params: object): Side => ({
+const push = (id: unknown, method: string, params: object): ServerMessage => ({
   kind: method,
   message: { jsonrpc: '2.0', id, method, params }
 })
 
 /** Returns the requests that a server sends to its client. */
-export const pushes = (): Side[] => [
+export const pushes = (): ServerMessage[] => [
   push('p1', 'sampling/createMessage', sampling),
   push(2, 'elicitation/create', { message: 'How old?', requestedSchema: form }),
   push('p3', 'elicitation/create', {
@@ -190,7 +190,7 @@ export const pushes = (): Side[] => [
 ]
 
 /** Returns a server's notifications, those of a call with its progress token. */
-export const notifications = (name: string, progressToken: unknown): Side[] => [
+export const notifications = (name: string, progressToken: unknown): ServerMessage[] => [
   notification('progress', { progressToken, progress: 1, total: 2, message: 'half' }),
   notification('message', { level: 'warning', logger: 'l', data: { a: ['said'] } }),
   notification('resources/updated', { uri: `${name}://note` }),

@@ -2,11 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { later } from '../../store.ts'
+import { addCleanup } from '../../store.ts'
 import { bytesOf } from '../message.ts'
 import { createRandom } from '../random.ts'
 import { damageFrame, damageHttp, damageJson, damageLine } from './damage.ts'
-import { answerTo, documents, isModern, notifications, pushes, type Asked, type Side } from './messages.ts'
+import {
+  answerTo,
+  documents,
+  isModern,
+  notifications,
+  pushes,
+  type RpcRequest,
+  type ServerMessage
+} from './messages.ts'
 import type { Damage, Plan } from './plan.ts'
 
 /** Servers of one fuzzer that follow their plans, over every transport. */
@@ -27,7 +35,7 @@ interface State {
   plan: Plan | undefined
   readonly sent: string[]
   /** Listening streams, each with its framing function. */
-  readonly streams: Map<Socket, (side: Side) => void>
+  readonly streams: Map<Socket, (side: ServerMessage) => void>
   /** HTTP+SSE sessions. */
   readonly sessions: Map<string, Socket>
 }
@@ -40,7 +48,7 @@ const frameOf = (json: string) => `event: message\ndata: ${json}\n\n`
 const chunkOf = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 const EVENTS = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n'
 
-const parse = (body: string): Asked | undefined => {
+const parse = (body: string): RpcRequest | undefined => {
   try {
     const value = JSON.parse(body) as unknown
     return typeof value === 'object' && value !== null ? value : undefined
@@ -85,7 +93,7 @@ export async function startHostile(t: TestContext): Promise<HostileServer> {
     }
     return changed
   }
-  const jsonOf = (name: string, { kind, message }: Side) =>
+  const jsonOf = (name: string, { kind, message }: ServerMessage) =>
     apply(name, kind, bytesOf(JSON.stringify(message)), 'json', (seed, text) => damageJson(createRandom(seed), text))
   const framed = (
     name: string,
@@ -95,16 +103,16 @@ export async function startHostile(t: TestContext): Promise<HostileServer> {
   ) => apply(name, kind, text, 'framing', (seed, given) => change(createRandom(seed), given))
 
   /** Returns the messages that follow a request: the server's own, then the response. */
-  const reaction = (name: string, request: Asked): Side[] => {
+  const reaction = (name: string, request: RpcRequest): ServerMessage[] => {
     const { method = '', params = {} } = request
     const token = (params._meta as Record<string, unknown> | undefined)?.progressToken
-    const answer: Side = { kind: method, message: answerTo(name, request) }
+    const answer: ServerMessage = { kind: method, message: answerTo(name, request) }
     if (method !== 'tools/call') return [answer]
     if (params.name === 'push' && !isModern(request)) return [...pushes(), answer]
     return params.name === 'notes' ? [...notifications(name, token), answer] : [answer]
   }
 
-  const overHttp = (name: string, request: Asked, socket: Socket) => {
+  const overHttp = (name: string, request: RpcRequest, socket: Socket) => {
     const { method = '' } = request
     const { plan } = stateOf(name)
     const sides = reaction(name, request)
@@ -247,7 +255,7 @@ export async function startHostile(t: TestContext): Promise<HostileServer> {
     for (const socket of sockets) socket.destroy()
     await Promise.all([http, relays].map((server) => new Promise((resolve) => server.close(resolve))))
   }
-  later(t, close)
+  addCleanup(t, close)
   return {
     origin,
     relayPort,

@@ -6,7 +6,7 @@ import { restart, root, startGateway, type Gateway } from '../../e2e/harness.ts'
 import { startRecorder } from '../../fixtures/http/recorder.ts'
 import { startSse } from '../../fixtures/http/sse.ts'
 import { legacyBody, modernBody, modernHeaders } from '../../integration/mcp-helpers.ts'
-import { freshPlace, later } from '../../store.ts'
+import { freshPlace, addCleanup } from '../../store.ts'
 import { startMachine } from '../machine.ts'
 import type { Mode } from '../target.ts'
 import { problemOfReply, valuesOf, type Reply } from './oracle.ts'
@@ -83,11 +83,11 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
   const place = await freshPlace(t, 'pglite')
   let gateway = await startGateway(t, { env, place })
   const recorder = await startRecorder(null, { name: 'good', tells: true, modern: true })
-  later(t, recorder.close)
+  addCleanup(t, recorder.close)
   const forget = setInterval(() => recorder.requests.splice(0), 1_000)
-  later(t, () => clearInterval(forget))
+  addCleanup(t, () => clearInterval(forget))
   const sse = await startSse(null)
-  later(t, sse.close)
+  addCleanup(t, sse.close)
   const machine = await startMachine(t)
   const isLate = (reply: Reply) =>
     machine.delayMs() > BUSY_MS && /in time|longer than it may/.test(reply.bytes.toString('latin1'))

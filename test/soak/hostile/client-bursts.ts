@@ -1,6 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { legacyBody, META, modernBody, modernHeaders } from '../../integration/mcp-messages.ts'
-import { head, json, left, post, posted, send, times, unread, type Aim, type Burst } from './wire.ts'
+import {
+  head,
+  json,
+  sendAndReset,
+  post,
+  postText,
+  send,
+  times,
+  sendWithoutReading,
+  type Target,
+  type Burst
+} from './wire.ts'
 
 const lists = ['tools/list', 'prompts/list', 'resources/list']
 const batchOf = (message: (id: number) => string) =>
@@ -14,11 +25,11 @@ const initialize = legacyBody('initialize', {
 })
 
 /** Returns the headers of a new session; undefined if it was refused. */
-async function openSession(aim: Aim): Promise<Record<string, string> | undefined> {
+async function openSession(aim: Target): Promise<Record<string, string> | undefined> {
   const id = (await post(aim, '/mcp', initialize))?.get('mcp-session-id')
   return typeof id === 'string' ? { 'mcp-session-id': id } : undefined
 }
-const inSessions = (count: number, work: (aim: Aim, session: Record<string, string>) => Promise<unknown>): Burst => {
+const inSessions = (count: number, work: (aim: Target, session: Record<string, string>) => Promise<unknown>): Burst => {
   return (aim) =>
     times(count, async () => {
       const session = await openSession(aim)
@@ -26,9 +37,9 @@ const inSessions = (count: number, work: (aim: Aim, session: Record<string, stri
     })
 }
 
-const modern = (aim: Aim, method: string, params: { name?: string; [member: string]: unknown }) =>
+const modern = (aim: Target, method: string, params: { name?: string; [member: string]: unknown }) =>
   post(aim, '/mcp', modernBody(method, params), modernHeaders(method, params.name))
-const modernCall = (aim: Aim, name: string, capabilities: object) =>
+const modernCall = (aim: Target, name: string, capabilities: object) =>
   modern(aim, 'tools/call', {
     name,
     arguments: {},
@@ -73,11 +84,11 @@ export const ofClient: Readonly<Record<string, Burst>> = {
       )
     ),
   'unread pipelined lists': (aim) =>
-    unread(
+    sendWithoutReading(
       aim,
       40,
       lists
-        .map((method) => posted(aim, '/mcp', legacyBody(method)))
+        .map((method) => postText(aim, '/mcp', legacyBody(method)))
         .join('')
         .repeat(4)
     ),
@@ -88,7 +99,7 @@ export const ofClient: Readonly<Record<string, Burst>> = {
     )
   ),
   'slow senders': (aim) =>
-    unread(aim, 40, head(aim, 'POST', '/mcp', { ...json, 'content-length': '4000000' }), '{"a":1,'),
+    sendWithoutReading(aim, 40, head(aim, 'POST', '/mcp', { ...json, 'content-length': '4000000' }), '{"a":1,'),
   'huge, deep and wide bodies': (aim) =>
     times(6, (at) =>
       post(aim, '/mcp', [deep, legacyBody('ping', { long }), wide, `${'{"a":'.repeat(63)}1${'}'.repeat(63)}`][at % 4]!)
@@ -96,12 +107,12 @@ export const ofClient: Readonly<Record<string, Burst>> = {
   'arguments of megabytes': (aim) =>
     times(24, () => post(aim, '/mcp', legacyBody('tools/call', { name: 'bad__drip', arguments: { long } }))),
   'sessions with open streams': inSessions(50, (aim, session) =>
-    unread(aim, 1, head(aim, 'GET', '/mcp', { accept: 'text/event-stream', ...session }))
+    sendWithoutReading(aim, 1, head(aim, 'GET', '/mcp', { accept: 'text/event-stream', ...session }))
   ),
   'sessions that end': inSessions(30, (aim, session) => send(aim, 'DELETE', '/mcp', session)),
   'event ids of others': inSessions(6, (aim, session) =>
     times(10, (at) =>
-      left(
+      sendAndReset(
         aim,
         1,
         head(aim, 'GET', '/mcp', {
@@ -113,12 +124,13 @@ export const ofClient: Readonly<Record<string, Burst>> = {
       )
     )
   ),
-  'SSE streams that nobody reads': (aim) => unread(aim, 50, head(aim, 'GET', '/sse', { accept: 'text/event-stream' })),
+  'SSE streams that nobody reads': (aim) =>
+    sendWithoutReading(aim, 50, head(aim, 'GET', '/sse', { accept: 'text/event-stream' })),
   'listening streams that nobody reads': (aim) =>
-    unread(
+    sendWithoutReading(
       aim,
       50,
-      posted(
+      postText(
         aim,
         '/mcp',
         modernBody('subscriptions/listen', {
@@ -183,7 +195,7 @@ export function ofCaller(tools: readonly (readonly [server: string, tool: string
           if (at % 3 === 0) return modernCall(aim, name, capabilities)
           if (at % 3 === 1) return post(aim, '/mcp', body(name))
           await delay(100 * at)
-          return left(aim, 1, posted(aim, '/mcp', body(name)), 300)
+          return sendAndReset(aim, 1, postText(aim, '/mcp', body(name)), 300)
         })
       return [`${server}: ${tool}`, burst] as const
     })

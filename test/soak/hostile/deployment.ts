@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url'
 import { startGateway, type Gateway } from '../../e2e/harness.ts'
 import { startRecorder } from '../../fixtures/http/recorder.ts'
 import { startPostgres } from '../../postgres.ts'
-import { later, tempDir } from '../../store.ts'
+import { addCleanup, tempDir } from '../../store.ts'
 import { own } from './hostile-tools.ts'
-import { createLimit, type Limited } from './limit.ts'
+import { createLimit, type MemoryLimit } from './limit.ts'
 import { NICE, startUpstream } from './processes.ts'
 
 export const tokens = {
@@ -63,16 +63,16 @@ export interface Deployment {
   /** Names of the registered hostile servers. */
   readonly hostile: readonly string[]
   /** Undefined if the kernel does not enforce the memory limit. */
-  readonly limit: Limited | undefined
+  readonly limit: MemoryLimit | undefined
 }
 
 export async function deploy(t: TestContext, isEnterprise: boolean, hostile: readonly string[]): Promise<Deployment> {
   const cluster = isEnterprise ? await startPostgres(process.env) : undefined
   if (isEnterprise && !cluster) throw new Error('no PostgreSQL found')
-  if (cluster) later(t, () => cluster.stop())
+  if (cluster) addCleanup(t, () => cluster.stop())
   // server processes have a group of their own: their memory is not the gateway's
   const [limit, childLimit] = [createLimit('gateway'), createLimit('children')]
-  for (const each of [limit, childLimit]) if (each) later(t, () => each.remove())
+  for (const each of [limit, childLimit]) if (each) addCleanup(t, () => each.remove())
   const place = { ...(cluster && { databaseUrl: cluster.url }), dataDir: await tempDir(t) }
   const mode = isEnterprise ? { SERVER_MODE: 'enterprise', TOWPATH_ADMIN_TOKEN: tokens.admin } : {}
   const gateway = await startGateway(t, {
@@ -89,9 +89,9 @@ export async function deploy(t: TestContext, isEnterprise: boolean, hostile: rea
   }
 
   const good = await startRecorder(null, { name: 'good', modern: true })
-  later(t, good.close)
+  addCleanup(t, good.close)
   const forget = setInterval(() => good.requests.splice(0), 1_000)
-  later(t, () => clearInterval(forget))
+  addCleanup(t, () => clearInterval(forget))
   const http = { transport: 'streamable_http' }
   const script = fileURLToPath(new URL('upstream-stdio.mjs', import.meta.url))
   const [command, ...args] = [

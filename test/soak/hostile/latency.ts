@@ -1,7 +1,7 @@
 /** Response times of each kind of request, in milliseconds. */
 export interface Latency {
-  took(kind: string, ms: number): void
-  failed(kind: string, why: string): void
+  record(kind: string, ms: number): void
+  recordFailure(kind: string, why: string): void
   /** Returns a percentile of a kind, 0 to 100; NaN without measurements. */
   percentile(kind: string, part: number): number
   kinds(): readonly string[]
@@ -20,8 +20,8 @@ export function createLatency(): Latency {
     return known
   }
   return {
-    took: (kind, ms) => void of(times, kind).push(ms),
-    failed(kind, why) {
+    record: (kind, ms) => void of(times, kind).push(ms),
+    recordFailure(kind, why) {
       const known = of(problems, kind)
       known.push(known.length < KEPT ? why.slice(0, 300) : '')
     },

@@ -9,7 +9,7 @@ const GONE_MS = 30_000
 export const LIMIT_MB = 1_024
 
 /** A control group in which the kernel enforces a memory limit. */
-export interface Limited {
+export interface MemoryLimit {
   /** Command prefix that moves a process into the group. */
   readonly launcher: readonly string[]
   /** Returns the highest memory charge so far, page cache included. */
@@ -27,7 +27,7 @@ const versions = [
 /**
  * Creates a control group with the limit; undefined without permission for one: then resident memory is only observed.
  */
-export function createLimit(name: string): Limited | undefined {
+export function createLimit(name: string): MemoryLimit | undefined {
   for (const [root, limitFile, peakFile] of versions) {
     const folder = join(root, `towpath-soak-${process.pid}-${name}`)
     try {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { later } from '../../store.ts'
+import { addCleanup } from '../../store.ts'
 
 /**
  * Low priority, so that attackers load the gateway rather than the shared machine; an even lower one would starve them
@@ -17,7 +17,7 @@ export function start(t: TestContext, file: string, args: readonly string[]): Ch
     execArgv: ['--import', import.meta.resolve('tsx')]
   })
   setPriority(child.pid!, NICE)
-  later(t, () => child.kill('SIGKILL'))
+  addCleanup(t, () => child.kill('SIGKILL'))
   return child
 }
 

@@ -11,7 +11,7 @@ const event = (data: Buffer | string, type = 'message') =>
   Buffer.concat([Buffer.from(`event: ${type}\ndata: `), Buffer.from(data), Buffer.from('\n\n')])
 
 /** Attacks on the transport itself, by tool name. */
-const deeds: Readonly<Record<string, (stream: ServerResponse) => unknown>> = {
+const attacks: Readonly<Record<string, (stream: ServerResponse) => unknown>> = {
   async endless(stream) {
     for (let at = 0; at < 5_000 && !stream.destroyed; at++) if (!stream.write(`:${'c'.repeat(2_000)}\n`)) await delay(5)
     for (let at = 0; at < 20 && !stream.destroyed; at++)
@@ -34,7 +34,7 @@ const deeds: Readonly<Record<string, (stream: ServerResponse) => unknown>> = {
 
 async function answer(message: RpcMessage, stream: ServerResponse): Promise<void> {
   const name = message.method === 'tools/call' ? String(message.params?.name) : ''
-  if (Object.hasOwn(deeds, name)) return void (await deeds[name]!(stream))
+  if (Object.hasOwn(attacks, name)) return void (await attacks[name]!(stream))
   for (const bytes of answersTo(message, own.old)) {
     if (stream.destroyed) return
     if (!stream.write(event(bytes))) await delay(10)

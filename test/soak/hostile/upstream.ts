@@ -27,7 +27,7 @@ const drain = async (pieces: AsyncGenerator<unknown>) => {
 }
 
 /** Attacks on HTTP itself, by tool name. */
-const deeds: Readonly<Record<string, (id: unknown, response: ServerResponse) => unknown>> = {
+const attacks: Readonly<Record<string, (id: unknown, response: ServerResponse) => unknown>> = {
   async endless(_, response) {
     openEvents(response)
     await drain(endless(response, `:${'c'.repeat(2_000)}\nevent: ${'e'.repeat(500)}\nid: ${randomUUID()}\n`, 0))
@@ -71,7 +71,7 @@ const deeds: Readonly<Record<string, (id: unknown, response: ServerResponse) => 
 
 async function answer(message: RpcMessage, response: ServerResponse): Promise<void> {
   const name = message.method === 'tools/call' ? String(message.params?.name) : ''
-  if (Object.hasOwn(deeds, name)) return void (await deeds[name]!(message.id, response))
+  if (Object.hasOwn(attacks, name)) return void (await attacks[name]!(message.id, response))
   if (name === 'silence') return
   const headers = message.method === 'initialize' ? { 'mcp-session-id': `s${Math.random()}` } : {}
   if (name === '' || name === 'plain') {
@@ -88,14 +88,14 @@ async function answer(message: RpcMessage, response: ServerResponse): Promise<vo
 
 /** Invalid handshake responses. */
 const openings: readonly ((id: unknown, response: ServerResponse) => unknown)[] = [
-  deeds.unauthorized!,
-  deeds.bomb!,
-  deeds.elsewhere!,
-  deeds.redirects!,
-  deeds.headers!,
-  deeds.page!,
-  deeds.endless!,
-  deeds.reset!,
+  attacks.unauthorized!,
+  attacks.bomb!,
+  attacks.elsewhere!,
+  attacks.redirects!,
+  attacks.headers!,
+  attacks.page!,
+  attacks.endless!,
+  attacks.reset!,
   (id, response) => sendJson(response, 200, { jsonrpc: '2.0', id, result: { protocolVersion: 'v'.repeat(5_000_000) } }),
   (id, response) =>
     response.writeHead(200, json).end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${'['.repeat(2_000_000)}`)

@@ -1,5 +1,16 @@
 import { legacyBody } from '../../integration/mcp-messages.ts'
-import { halfClosed, head, json, left, post, posted, send, times, unread, type Burst } from './wire.ts'
+import {
+  sendHalfClosed,
+  head,
+  json,
+  sendAndReset,
+  post,
+  postText,
+  send,
+  times,
+  sendWithoutReading,
+  type Burst
+} from './wire.ts'
 
 const documents = [
   '/docs/static/swagger-ui-bundle.js',
@@ -45,7 +56,7 @@ const paths = [
 /** Attacks by a visitor without a token. */
 export const ofVisitor: Readonly<Record<string, Burst>> = {
   'static documents that nobody reads': (aim) =>
-    unread(
+    sendWithoutReading(
       aim,
       100,
       documents
@@ -53,26 +64,31 @@ export const ofVisitor: Readonly<Record<string, Burst>> = {
         .join('')
         .repeat(2)
     ),
-  'slow headers': (aim) => unread(aim, 100, 'GET /health HTTP/1.1\r\n', 'x: y\r\n'),
-  'slow chunks': (aim) => unread(aim, 60, chunked, '1\r\na\r\n'),
+  'slow headers': (aim) => sendWithoutReading(aim, 100, 'GET /health HTTP/1.1\r\n', 'x: y\r\n'),
+  'slow chunks': (aim) => sendWithoutReading(aim, 60, chunked, '1\r\na\r\n'),
   'chunk extensions': (aim) =>
-    unread(aim, 10, `${chunked}1;${'x'.repeat(15_000)}\r\na\r\n`, `1;${'x'.repeat(9_000)}\r\na\r\n`),
-  'long trailers': (aim) => unread(aim, 10, `${chunked}1\r\na\r\n0\r\n`, `x: ${'y'.repeat(9_000)}\r\n`),
-  'huge headers': (aim) => unread(aim, 20, head(aim, 'GET', '/health', { x: 'a'.repeat(200_000) })),
-  'many headers': (aim) => unread(aim, 20, `GET /health HTTP/1.1\r\nhost: x\r\n${'a:b\r\n'.repeat(3_000)}\r\n`),
+    sendWithoutReading(aim, 10, `${chunked}1;${'x'.repeat(15_000)}\r\na\r\n`, `1;${'x'.repeat(9_000)}\r\na\r\n`),
+  'long trailers': (aim) => sendWithoutReading(aim, 10, `${chunked}1\r\na\r\n0\r\n`, `x: ${'y'.repeat(9_000)}\r\n`),
+  'huge headers': (aim) => sendWithoutReading(aim, 20, head(aim, 'GET', '/health', { x: 'a'.repeat(200_000) })),
+  'many headers': (aim) =>
+    sendWithoutReading(aim, 20, `GET /health HTTP/1.1\r\nhost: x\r\n${'a:b\r\n'.repeat(3_000)}\r\n`),
   'bodies without a token': (aim) => times(4, () => post(aim, '/mcp', long)),
   'guesses of tokens': (aim) =>
     times(60, (at) => post({ ...aim, token: `guess-${at}-0123456789` }, '/mcp', legacyBody('ping'))),
   'tokens of 15 kB': (aim) => times(20, () => post({ ...aim, token: 't'.repeat(15_000) }, '/mcp', legacyBody('ping'))),
-  'idle connections': (aim) => unread(aim, 600, ''),
+  'idle connections': (aim) => sendWithoutReading(aim, 600, ''),
   'connections that come and go': (aim) =>
-    times(5, () => left(aim, 60, head(aim, 'GET', documents[0]!), 5)).then(() => left(aim, 60, '', 0)),
-  'odd framing': (aim) => times(odd.length, (at) => unread(aim, 4, odd[at]!)),
+    times(5, () => sendAndReset(aim, 60, head(aim, 'GET', documents[0]!), 5)).then(() => sendAndReset(aim, 60, '', 0)),
+  'odd framing': (aim) => times(odd.length, (at) => sendWithoutReading(aim, 4, odd[at]!)),
   'half-closed sockets': (aim) =>
     times(4, (at) =>
-      halfClosed(aim, 20, [head(aim, 'GET', documents[0]!), 'GET /', chunked, posted(aim, '/mcp', '{"jsonrpc"')][at]!)
+      sendHalfClosed(
+        aim,
+        20,
+        [head(aim, 'GET', documents[0]!), 'GET /', chunked, postText(aim, '/mcp', '{"jsonrpc"')][at]!
+      )
     ),
-  'long pipelines': (aim) => unread(aim, 20, head(aim, 'GET', '/health').repeat(400)),
+  'long pipelines': (aim) => sendWithoutReading(aim, 20, head(aim, 'GET', '/health').repeat(400)),
   'pages of other origins': (aim) =>
     times(40, (at) =>
       send(
@@ -87,5 +103,7 @@ export const ofVisitor: Readonly<Record<string, Burst>> = {
     times(40, (at) => send(aim, 'GET', `${paths[at % paths.length]}`, { range: 'bytes=0-0,1-1,2-' })),
   'new paths': (aim) => times(60, () => send(aim, 'GET', `/${Math.random()}/${Math.random()}`)),
   'documents without end': (aim) =>
-    times(12, (at) => left(aim, 10, head(aim, 'GET', documents[at % 4]!, { 'accept-encoding': 'gzip, br' }), 50))
+    times(12, (at) =>
+      sendAndReset(aim, 10, head(aim, 'GET', documents[at % 4]!, { 'accept-encoding': 'gzip, br' }), 50)
+    )
 }
