@@ -9,7 +9,7 @@ export interface Caller {
   readonly key: string
   /** Servers that the caller may use over MCP. */
   readonly allowed: AllowList
-  /** SHA-256 of the user's access token; a write checks in its transaction that the token is still valid. */
+  /** SHA-256 of the principal's access token; a write checks in its transaction that the token is still valid. */
   readonly tokenHash?: Uint8Array | undefined
   /** IP address of the client, for the audit log. */
   readonly address?: string

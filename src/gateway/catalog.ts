@@ -18,7 +18,7 @@ import { leftOutOf, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './listing.ts'
 import type { Listing, ListingCache, PageCache } from './listing.ts'
-import { indexPrincipals, principalOf } from './principal-index.ts'
+import { createPrincipal, indexPrincipals } from './principal-index.ts'
 import type { Scope } from './scope.ts'
 import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
 import type { Caller } from './caller.ts'
@@ -220,9 +220,6 @@ function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): 
   return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, problem }
 }
 
-const newServerMap = () => new WeakMap<StoredServer, CatalogServer>()
-const catalogServers = { 'leave-out': newServerMap(), rename: newServerMap(), keep: newServerMap() }
-
 function createServerOrFault(stored: StoredServer, toolNames: ToolNames): CatalogServer {
   try {
     return createServer(withUsableItems(stored), toolNames)
@@ -231,15 +228,6 @@ function createServerOrFault(stored: StoredServer, toolNames: ToolNames): Catalo
     const empty = { stored: { ...stored, items: [] }, unusable: [] }
     return createServer(empty, toolNames, { subject: `server "${stored.name}"`, error })
   }
-}
-
-/** Returns the catalog entry of a stored server: the same object for the same revision (architecture.md#two-planes). */
-function catalogServerOf(stored: StoredServer, toolNames: ToolNames): CatalogServer {
-  const existing = catalogServers[toolNames].get(stored)
-  if (existing) return existing
-  const server = createServerOrFault(stored, toolNames)
-  catalogServers[toolNames].set(stored, server)
-  return server
 }
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
@@ -256,13 +244,36 @@ export function resolveSelections(config: GroupConfig): ResolvedGroup {
   return { isBare, selections, contentHash }
 }
 
-const catalogGroups = new WeakMap<StoredGroup, CatalogGroup>()
-
-function catalogGroupOf(stored: StoredGroup): CatalogGroup {
-  let group = catalogGroups.get(stored)
-  if (!group) catalogGroups.set(stored, (group = { stored, ...resolveSelections(stored) }))
-  return group
+/**
+ * Parts of catalogs, passed from catalog to catalog: the same object for the same stored revision
+ * (architecture.md#two-planes). A cache belongs to one policy for tool names.
+ */
+export interface CatalogCache {
+  readonly servers: WeakMap<StoredServer, CatalogServer>
+  readonly groups: WeakMap<StoredGroup, CatalogGroup>
+  readonly principals: WeakMap<StoredPrincipal, Principal>
+  readonly listings: ListingCache
 }
+
+export const createCatalogCache = (): CatalogCache => ({
+  servers: new WeakMap(),
+  groups: new WeakMap(),
+  principals: new WeakMap(),
+  listings: createListingCache()
+})
+
+/** Returns a function that builds the catalog's part of a stored record unless the cache has it. */
+const buildOnce =
+  <S extends object, R>(cache: WeakMap<S, R>, build: (stored: S) => R) =>
+  (stored: S): R => {
+    const known = cache.get(stored)
+    if (known !== undefined) return known
+    const built = build(stored)
+    cache.set(stored, built)
+    return built
+  }
+
+const createGroup = (stored: StoredGroup): CatalogGroup => ({ stored, ...resolveSelections(stored) })
 
 /** Builds a value from each stored record; a record that fails is skipped and added to `faults`. */
 function buildEach<S extends { readonly name: string }, R>(
@@ -285,18 +296,18 @@ function buildEach<S extends { readonly name: string }, R>(
 const MAX_SCOPES = 1_000
 
 /**
- * Builds a catalog; never throws. `listings` is passed from catalog to catalog, so that unchanged listings are reused.
- * `toolNames`: policy for items whose names clients cannot use.
+ * Builds a catalog; never throws. Reuses the parts in `cache`, and adds to it. `toolNames`: policy for items whose names
+ * clients cannot use.
  */
 export function buildCatalog(
   state: RegistryState,
-  listings: ListingCache = createListingCache(),
+  cache: CatalogCache = createCatalogCache(),
   toolNames: ToolNames = 'leave-out'
 ): Catalog {
-  const servers = state.servers.map((stored) => catalogServerOf(stored, toolNames))
+  const servers = state.servers.map(buildOnce(cache.servers, (stored) => createServerOrFault(stored, toolNames)))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
-  const groups = buildEach('tool group', state.groups, catalogGroupOf, faults)
-  const principals = buildEach('principal', state.principals, principalOf, faults)
+  const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup), faults)
+  const principals = buildEach('principal', state.principals, buildOnce(cache.principals, createPrincipal), faults)
   const byName = new Map(servers.map((server) => [server.name, server]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
@@ -308,7 +319,7 @@ export function buildCatalog(
     server: (name) => byName.get(name),
     groups,
     group: (name) => groupsByName.get(name),
-    listings,
+    listings: cache.listings,
     faults,
     pages: createPageCache(),
     scopes: new LRUCache({ max: MAX_SCOPES })

@@ -9,25 +9,14 @@ import type { Caller } from './caller.ts'
  * (http-contract.md#roles).
  */
 function callerFor(stored: StoredPrincipal): Caller {
-  const { kind, id, name } = stored
+  const { kind, id, name, tokenHash } = stored
   if (stored.kind === 'client') {
-    return { kind, name, key: `client:${id}`, allowed: parseAllowList(stored.allowed_servers) }
+    return { kind, name, key: `client:${id}`, allowed: parseAllowList(stored.allowed_servers), tokenHash }
   }
-  return { kind, name, key: `user:${id}`, allowed: allServers, tokenHash: stored.tokenHash }
+  return { kind, name, key: `user:${id}`, allowed: allServers, tokenHash }
 }
 
-const storedByCaller = new WeakMap<Caller, StoredPrincipal>()
-const principalByStored = new WeakMap<StoredPrincipal, Principal>()
-
-/** Returns the principal of a stored row; the same object for the same revision. */
-export function principalOf(stored: StoredPrincipal): Principal {
-  const known = principalByStored.get(stored)
-  if (known) return known
-  const principal = { stored, caller: callerFor(stored) }
-  principalByStored.set(stored, principal)
-  storedByCaller.set(principal.caller, stored)
-  return principal
-}
+export const createPrincipal = (stored: StoredPrincipal): Principal => ({ stored, caller: callerFor(stored) })
 
 /** Map key of a hash: one character per byte. */
 const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
@@ -49,8 +38,7 @@ export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'princ
     currentPrincipal(caller) {
       const current = byKey.get(caller.key)
       if (!current || current.caller === caller) return current
-      const before = storedByCaller.get(caller)
-      return before && isSameToken(before.tokenHash, current.stored.tokenHash) ? current : undefined
+      return caller.tokenHash && isSameToken(caller.tokenHash, current.stored.tokenHash) ? current : undefined
     }
   }
 }

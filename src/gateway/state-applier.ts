@@ -1,7 +1,6 @@
 import type { RegistryState } from '../registry/model.ts'
-import { buildCatalog, type Catalog } from './catalog.ts'
+import { buildCatalog, createCatalogCache, type Catalog } from './catalog.ts'
 import type { ToolNames } from './item-names.ts'
-import { createListingCache } from './listing.ts'
 
 export interface StateApplierOptions {
   readonly catalog: () => Catalog
@@ -36,7 +35,7 @@ function problemOf({ faults }: Catalog, failures: number): string | undefined {
 
 export function createStateApplier(options: StateApplierOptions): StateApplier {
   const { catalog, toolNames, swap, onApplied, log } = options
-  const listings = createListingCache()
+  const cache = createCatalogCache()
   let problem: string | undefined
 
   /** Logs unusable items and faults, once per stored revision. */
@@ -57,7 +56,7 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
     apply(state) {
       const startedAt = performance.now()
       const before = catalog()
-      const next = buildCatalog(state, listings, toolNames)
+      const next = buildCatalog(state, cache, toolNames)
       let failures = 0
       for (const step of [...swap(next), () => report(before, next)]) {
         try {

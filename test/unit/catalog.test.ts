@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { splitName } from '../../src/domain/names.ts'
-import { buildCatalog, listEntry } from '../../src/gateway/catalog.ts'
+import { buildCatalog, createCatalogCache, listEntry } from '../../src/gateway/catalog.ts'
 import { joinListing } from '../../src/gateway/listing.ts'
 import type { StoredItem } from '../../src/registry/model.ts'
 import { catalogOf, prompt, resource, stateOf, storedServer, template, tool } from './stored.ts'
@@ -57,8 +57,9 @@ test('a listing knows where each entry ends, in bytes', () => {
 
 test('a server’s block is made once for each stored object and shared by the catalogs that hold it', () => {
   const [a, b] = [storedServer('a', [tool('t')]), storedServer('b', [])]
-  const before = buildCatalog(stateOf('1', { servers: [a, b] }))
-  const after = buildCatalog(stateOf('2', { servers: [a, { ...b }] }))
+  const cache = createCatalogCache()
+  const before = buildCatalog(stateOf('1', { servers: [a, b] }), cache)
+  const after = buildCatalog(stateOf('2', { servers: [a, { ...b }] }), cache)
   assert.equal(after.server('a'), before.server('a'))
   assert.equal(after.server('a')!.listing('tool'), before.server('a')!.listing('tool'))
   assert.notEqual(after.server('b'), before.server('b'))

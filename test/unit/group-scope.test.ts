@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildCatalog, type Catalog } from '../../src/gateway/catalog.ts'
+import { buildCatalog, createCatalogCache, type Catalog } from '../../src/gateway/catalog.ts'
 import { createListingCache } from '../../src/gateway/listing.ts'
 import { globalScope, scopeAt, scopeFor } from '../../src/gateway/scope.ts'
 import type { ItemKind, StoredGroup, StoredItem } from '../../src/registry/model.ts'
@@ -142,17 +142,17 @@ test('a whole server shares its ready listing, and groups of the same content sh
 })
 
 test('what did not change keeps its listing from catalog to catalog, also with another group beside it', () => {
-  const listings = createListingCache()
+  const cache = createCatalogCache()
   const stored = servers()
   const group = storedGroup('g', { included_tools: ['a__x'] })
-  const before = buildCatalog(stateOf('1', { servers: stored, groups: [group] }), listings)
+  const before = buildCatalog(stateOf('1', { servers: stored, groups: [group] }), cache)
   const [, ...others] = stored
   const after = buildCatalog(
     stateOf('2', {
       servers: [stored[0]!, ...others.map((each) => ({ ...each }))],
       groups: [storedGroup('f'), group]
     }),
-    listings
+    cache
   )
   assert.equal(scopeAt(after, 'g').listings('tool')[0], scopeAt(before, 'g').listings('tool')[0])
   assert.equal(after.group('g'), before.group('g'))
@@ -168,7 +168,10 @@ test('100 groups over 2,000 tools hold no more bytes than the cache may', () => 
     storedGroup(`g${String(i).padStart(3, '0')}`, { included_servers: ['a'], excluded_tools: [`a__t${i}`] })
   )
   const listings = createListingCache(2_000_000)
-  const catalog = buildCatalog(stateOf('1', { servers: [storedServer('a', many)], groups }), listings)
+  const catalog = buildCatalog(stateOf('1', { servers: [storedServer('a', many)], groups }), {
+    ...createCatalogCache(),
+    listings
+  })
   for (const { stored } of catalog.groups) {
     const [listing] = scopeAt(catalog, stored.name).listings('tool')
     assert.equal(listing!.ends.length, 1_999)

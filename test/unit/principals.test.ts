@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildCatalog } from '../../src/gateway/catalog.ts'
+import { buildCatalog, createCatalogCache } from '../../src/gateway/catalog.ts'
 import { comparePrincipals } from '../../src/gateway/principals.ts'
 import { allowedTo } from '../../src/gateway/scope.ts'
 import type { StoredPrincipal } from '../../src/registry/model.ts'
 import { sha256, stateOf, storedClient, storedUser } from './stored.ts'
 
 let version = 0
-const catalogWith = (...principals: StoredPrincipal[]) => buildCatalog(stateOf(String(++version), { principals }))
+const cache = createCatalogCache()
+const catalogWith = (...principals: StoredPrincipal[]) =>
+  buildCatalog(stateOf(String(++version), { principals }), cache)
 
 test('a token leads to its principal, and nothing else does', () => {
   const catalog = catalogWith(storedUser('root', 'admin'), storedUser('ann'), storedClient('app', ['alpha']))

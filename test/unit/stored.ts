@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { allServers } from '../../src/domain/allow-list.ts'
-import { buildCatalog, type Catalog } from '../../src/gateway/catalog.ts'
+import { buildCatalog, createCatalogCache, type Catalog } from '../../src/gateway/catalog.ts'
+import { createListingCache } from '../../src/gateway/listing.ts'
 import type {
   ItemKind,
   RegistryState,
@@ -118,10 +119,15 @@ export const stateOf = (version: string, more: Partial<RegistryState> = {}): Reg
   ...more
 })
 
+const cache = createCatalogCache()
+
 /** Returns a catalog of the servers and groups, sorted by name as the registry does. */
 export const catalogOf = (
   servers: readonly StoredServer[],
   version = '7',
   groups: readonly StoredGroup[] = []
 ): Catalog =>
-  buildCatalog(stateOf(version, { servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)), groups }))
+  buildCatalog(stateOf(version, { servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)), groups }), {
+    ...cache,
+    listings: createListingCache()
+  })
