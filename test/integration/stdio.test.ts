@@ -233,7 +233,10 @@ test('SE-12 a child inherits no socket but its three pipes', async (t) => {
 test('IN-07 names and values that cannot stand in an environment start no process', async (t) => {
   const { client, children } = startGateway(t)
   for (const env of [{ 'A=B': '1' }, { '': '1' }, { A: 'x\0y' }]) {
-    await assert.rejects(client('good.mjs', { env }).open(legacy()), failsWith('unreachable', /env holds an invalid/))
+    await assert.rejects(
+      client('good.mjs', { env }).open(legacy()),
+      failsWith('unreachable', /env contains an invalid/)
+    )
   }
   await assert.rejects(
     client('good.mjs', { args: ['a\0b'] }).open(legacy()),

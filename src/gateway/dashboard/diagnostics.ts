@@ -21,7 +21,7 @@ export async function checkDatabase(ping: () => Promise<number>): Promise<Check[
       {
         id: 'clock',
         status: isFar ? 'warn' : 'pass',
-        title: isFar ? `The clocks of gateway and database are ${apart} ms apart` : 'The clocks agree',
+        title: isFar ? `The clocks of the gateway and the database differ by ${apart} ms` : 'The clocks agree',
         ...(isFar ? { hint: 'Synchronize both with NTP' } : {})
       }
     ]

@@ -26,7 +26,7 @@ export function childEnvironment(gateway: Environment, declared: Readonly<Record
     if (value !== undefined && (inheritedNames.has(name) || name.startsWith('LC_'))) env[name] = value
   }
   for (const [name, value] of Object.entries(declared)) {
-    if (!/^[^=\0]+$/.test(name) || value.includes('\0')) throw startFailure('env holds an invalid name or value')
+    if (!/^[^=\0]+$/.test(name) || value.includes('\0')) throw startFailure('env contains an invalid name or value')
     env[name] = value
   }
   return env

@@ -10,30 +10,30 @@ import { baseUrlOf } from '../base-url.ts'
 const access = { access: 'admin' } as const
 
 function checkBind({ host }: Config): Check {
-  const about = { id: 'bind', title: `It listens on ${host}` }
+  const about = { id: 'bind', title: `The gateway listens on ${host}` }
   if (isLoopback(host)) return { ...about, status: 'pass' }
-  const hint = 'Bind 127.0.0.1, or use enterprise mode'
-  return { ...about, status: 'warn', detail: 'Other machines reach it, and it asks nobody for a token', hint }
+  const hint = 'Listen on 127.0.0.1, or use enterprise mode'
+  return { ...about, status: 'warn', detail: 'Other machines can reach it, and it has no authentication', hint }
 }
 
 const checkTelemetry = ({ otel }: Config): Check => ({
   id: 'telemetry',
   status: 'pass',
   title: otel ? 'Metrics are served' : 'Metrics are off',
-  ...(otel ? {} : { hint: 'OTEL_ENABLED=true serves them at /metrics' })
+  ...(otel ? {} : { hint: 'Set OTEL_ENABLED=true to serve them at /metrics' })
 })
 
 const checkCallLog = ({ callLog }: Config): Check =>
   callLog.enabled
     ? callLog.contents
-      ? { id: 'call_log', status: 'pass', title: 'Calls are kept with arguments and results' }
+      ? { id: 'call_log', status: 'pass', title: 'Calls are recorded with arguments and results' }
       : {
           id: 'call_log',
           status: 'pass',
-          title: 'Calls are kept without arguments and results',
-          hint: `${settings.callLogContents.variable}=on keeps those too`
+          title: 'Calls are recorded without arguments and results',
+          hint: `Set ${settings.callLogContents.variable}=on to record those too`
         }
-    : { id: 'call_log', status: 'warn', title: 'Calls are not kept', detail: 'Calls and charts stay empty' }
+    : { id: 'call_log', status: 'warn', title: 'Calls are not recorded', detail: 'The call log and charts stay empty' }
 
 type Limit = keyof Config['limits'] | keyof Config['timeouts']
 
@@ -68,7 +68,7 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
     const ms = Math.round(performance.now() - since)
     const about = { id: 'mcp', ms }
     if (answer.statusCode === 400) return { ...about, status: 'pass', title: 'The MCP endpoint answers' }
-    return { ...about, status: 'fail', title: `The MCP endpoint answers ${answer.statusCode}` }
+    return { ...about, status: 'fail', title: `The MCP endpoint answers HTTP ${answer.statusCode}` }
   }
 
   app.get('/diagnostics', { config: access, schema: { response: { 200: Diagnostics } } }, async (request) => {

@@ -110,7 +110,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const caller = callerOf(request)
       const { servers: all, problem } = importServers(configuration, { ownUrls: [base] })
       if (problem !== undefined) throw invalid(`the configuration cannot be used: ${problem}`)
-      if (all.length > MAX_SERVERS) throw invalid(`the configuration holds more than ${MAX_SERVERS} servers`)
+      if (all.length > MAX_SERVERS) throw invalid(`the configuration has more than ${MAX_SERVERS} servers`)
       const known = new Set(gateway.servers(caller).map(({ name }) => name))
       const chosen = all.filter(({ name }) => names?.includes(name) ?? true)
 
