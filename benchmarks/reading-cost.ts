@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { copyToScratch } from '../src/gateway/pieces.ts'
-import { checkMessage, quickResult } from '../src/gateway/upstream/http-message.ts'
-import { createScreen } from '../src/gateway/upstream/result-secrets.ts'
+import { copyToScratch } from '../src/json/buffer-list.ts'
+import { checkMessage, quickResult } from '../src/upstream/transport/message.ts'
+import { createScreen } from '../src/upstream/transport/result-secrets.ts'
 import { interleaved, percentile } from './statistics.ts'
 
 const ID = '10000000'
@@ -65,6 +66,7 @@ interface OldMessages {
 
 /** Imports the parser of an older checkout, from before the string checks; undefined if the checkout is newer. */
 export async function oldReader(checkout: string): Promise<Reader | undefined> {
+  if (!existsSync(join(checkout, 'src/gateway/pieces.ts'))) return undefined
   const source = async (path: string) =>
     (await import(pathToFileURL(join(checkout, 'src/gateway', path)).href)) as unknown
   const { createGather } = (await source('pieces.ts')) as Partial<OldPieces>

@@ -1,7 +1,7 @@
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { PRODUCT } from './domain/product.ts'
-import { migrateDatabase } from './registry/migrate.ts'
-import { StartupError } from './registry/refusal.ts'
+import { migrateDatabase } from './registry/store/migrate.ts'
+import { StartupError } from './lib/startup-error.ts'
 
 /** Runs database migrations, as `start` does first, without serving. Returns the exit code. */
 export async function migrate(config: Config, out: (line: string) => void, error: (line: string) => void) {

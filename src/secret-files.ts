@@ -1,8 +1,8 @@
 import { realpathSync, statSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Config, Environment } from './config.ts'
-import { StartupError } from './registry/refusal.ts'
-import { settings, type Setting } from './settings.ts'
+import type { Config, Environment } from './config/config.ts'
+import { StartupError } from './lib/startup-error.ts'
+import { settings, type Setting } from './config/settings.ts'
 
 interface User {
   readonly uid: number

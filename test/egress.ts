@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Agent } from 'undici'
-import { createEgressPolicy, parseEgressEntry } from '../src/domain/egress.ts'
-import { createEgress, type EgressOptions } from '../src/gateway/egress.ts'
+import { createEgressPolicy, parseEgressEntry } from '../src/domain/network/egress.ts'
+import { createEgress, type EgressOptions } from '../src/upstream/http/egress.ts'
 
 const rules = (entries: readonly string[]) =>
   entries.flatMap((entry) => parseEgressEntry(entry) ?? assert.fail(`no entry: ${entry}`))

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { JsonError } from '../src/gateway/json.ts'
+import { JsonError } from '../src/json/json.ts'
 
 /** Returns the error of our parser for a text; undefined if it accepts the text. Any other error fails the test. */
 export function problemOf(read: () => unknown): string | undefined {

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { migrateToLatest } from '../src/registry/migrate.ts'
-import { openStore, type StoreOptions } from '../src/registry/store.ts'
+import { migrateToLatest } from '../src/registry/store/migrate.ts'
+import { openStore, type StoreOptions } from '../src/registry/store/store.ts'
 import { storesFolder } from './temporary.ts'
 
 /** Generous limits, since the tests share the machine. */

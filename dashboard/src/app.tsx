@@ -1,6 +1,6 @@
 import { useApp } from './app-context.ts'
-import { PageHead } from './components/page-head.tsx'
-import { Shell } from './components/shell.tsx'
+import { PageHead } from './ui/page-head.tsx'
+import { Shell } from './shell/shell.tsx'
 import { pages, routeKey } from './pages.ts'
 import { link } from './router.ts'
 

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import { lazy } from './components/lazy.tsx'
+import { lazy } from './shell/lazy.tsx'
 import { AddServer } from './pages/add-server.tsx'
 import { Calls } from './pages/calls.tsx'
 import { Connect } from './pages/connect.tsx'

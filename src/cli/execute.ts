@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { CommanderError, type Command } from 'commander'
-import { EXIT, usage } from './failure.ts'
-import { report } from './messages.ts'
+import { EXIT, usage } from './io/failure.ts'
+import { report } from './io/messages.ts'
 import { createProgram } from './program.ts'
-import { createRunner } from './runner.ts'
-import type { CliIo } from './world.ts'
+import { createRunner } from './io/runner.ts'
+import type { CliIo } from './io/io.ts'
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { homedir } from 'node:os'
 import { execute } from './execute.ts'
-import { EXIT } from './failure.ts'
+import { EXIT } from './io/failure.ts'
 
 // A closed pipe or a full disk must not stop the gateway: the line is lost, nothing else.
 const { env, stdin, stdout, stderr } = process

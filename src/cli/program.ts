@@ -6,7 +6,7 @@ import { addItems } from './commands/items.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addServers } from './commands/servers.ts'
 import { addStart, type StartIo } from './commands/start.ts'
-import type { Runner } from './runner.ts'
+import type { Runner } from './io/runner.ts'
 
 /** Sections of the top-level help. */
 const BASIC = 'Basic commands:'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { createProgram } from './program.ts'
-import type { Runner } from './runner.ts'
+import type { Runner } from './io/runner.ts'
 
 const noopRunner: Runner = () => async () => {}
 const noopIo = { env: {}, readFile: () => '', out: () => {}, error: () => {}, onExit: () => {} }

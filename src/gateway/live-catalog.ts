@@ -1,5 +1,5 @@
-import { emptyCatalog, type Catalog } from './catalog.ts'
-import { comparePrincipals, type PrincipalChanges } from './principals.ts'
+import { emptyCatalog, type Catalog } from '../catalog/catalog.ts'
+import { comparePrincipals, type PrincipalChanges } from '../control/principals.ts'
 
 /** Replacement of the catalog, with the differences that end something. */
 export interface CatalogChange extends PrincipalChanges {

@@ -1,13 +1,13 @@
-import type { StoredServer } from '../registry/model.ts'
-import { createListChangeNotifier, type ListChangeNotifier } from './downstream/watch.ts'
+import type { StoredServer } from '../registry/model/model.ts'
+import { createListChangeNotifier, type ListChangeNotifier } from '../mcp/list-change-notifier.ts'
 import type { ListRefresh } from './list-refresh.ts'
-import { parseUpdate } from './notifications.ts'
-import { createSignal } from './signal.ts'
-import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
-import { createSemaphore } from './turns.ts'
-import { createWatchSession } from './upstream/watch-session.ts'
+import { parseUpdate } from '../protocol/notifications.ts'
+import { createSignal } from '../lib/signal.ts'
+import { createSubscriptions, type Subscriptions } from '../mcp/resource-subscriptions.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
+import { createWatchSession } from '../upstream/watch/watch-session.ts'
 import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
-import { createUpstreamWatchers, type UpstreamWatchers } from './watching.ts'
+import { createUpstreamWatchers, type UpstreamWatchers } from '../upstream/upstream-watchers.ts'
 
 /** Notifications from upstreams to clients: changed lists and updated resources. */
 export interface ServerWatching {

@@ -1,5 +1,5 @@
-import type { Transport } from '../registry/model.ts'
-import type { BreakerState } from './upstream/breaker.ts'
+import type { Transport } from '../registry/model/model.ts'
+import type { BreakerState } from '../upstream/sessions/breaker.ts'
 
 /** Gauges of the data plane, for metrics. */
 export interface GatewayStats {

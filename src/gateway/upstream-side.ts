@@ -1,14 +1,14 @@
-import type { StoredServer } from '../registry/model.ts'
-import type { DashboardEvents } from './changes.ts'
-import { createConnections, type Connections } from './connections.ts'
-import { createHealthTracker, type HealthTracker } from './contacts.ts'
+import type { StoredServer } from '../registry/model/model.ts'
+import type { DashboardEvents } from '../control/dashboard/dashboard-events.ts'
+import { createConnections, type Connections } from '../upstream/connections.ts'
+import { createHealthTracker, type HealthTracker } from '../control/dashboard/server-health.ts'
 import type { GatewayOptions } from './create-gateway.ts'
-import type { BatchScheduler } from './later.ts'
+import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { LiveCatalog } from './live-catalog.ts'
-import { joinObservers, type Observer } from './observation.ts'
-import type { Quota, Quotas } from './shares.ts'
-import { createSignal, type Signal } from './signal.ts'
-import { isStillAllowed, permissionWithdrawn } from './withdrawal.ts'
+import { joinObservers, type Observer } from '../observe/observation.ts'
+import type { Quota, Quotas } from '../lib/quota.ts'
+import { createSignal, type Signal } from '../lib/signal.ts'
+import { isStillAllowed, permissionWithdrawn } from '../mcp/withdrawal.ts'
 
 /**
  * Notifications of upstreams that belong to no call. `params` is JSON text. `isOpening`: the session is being opened, and

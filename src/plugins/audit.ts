@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyRequest } from 'fastify'
-import { AppError } from '../errors.ts'
-import { UpstreamFailure } from '../gateway/upstream/failure.ts'
-import { ifAvailable } from './late.ts'
+import { AppError } from '../lib/errors.ts'
+import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { ifAvailable } from '../http/wait-for-database.ts'
 
 /** Unauthenticated, forbidden, rate-limited. */
 const refusalStatuses = new Set([401, 403, 429])

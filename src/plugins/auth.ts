@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { parseCredentials } from '../domain/credentials.ts'
-import { AppError, forbidden, unauthorized, unavailable } from '../errors.ts'
-import { createFailedLogins } from './failed-logins.ts'
-import { readTraceHeaders } from '../gateway/trace-context.ts'
-import { developmentCaller, type Caller } from '../gateway/caller.ts'
+import { AppError, forbidden, unauthorized, unavailable } from '../lib/errors.ts'
+import { createFailedLogins } from '../http/failed-logins.ts'
+import { readTraceHeaders } from '../protocol/trace-context.ts'
+import { developmentCaller, type Caller } from '../catalog/caller.ts'
 
 type Access = 'public' | 'user' | 'admin' | 'client'
 

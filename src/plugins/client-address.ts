@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
-import type { Config } from '../config.ts'
-import { createAddressResolver, type AddressResolver } from '../domain/client-address.ts'
+import type { Config } from '../config/config.ts'
+import { createAddressResolver, type AddressResolver } from '../domain/network/client-address.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

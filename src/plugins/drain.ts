@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
-import { ifAvailable } from './late.ts'
+import { ifAvailable } from '../http/wait-for-database.ts'
 
 const POLL_MS = 50
 

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 import sensible, { type HttpError } from '@fastify/sensible'
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { AppError } from '../errors.ts'
-import { UpstreamFailure } from '../gateway/upstream/failure.ts'
-import { drainBody } from './discard.ts'
+import { AppError } from '../lib/errors.ts'
+import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { drainBody } from '../http/drain-body.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config.ts'
-import { isLoopback } from '../domain/loopback.ts'
-import { AppError, forbidden, invalid, unavailable } from '../errors.ts'
-import type { OverloadMonitor } from './load.ts'
-import { isReliefRoute } from './relief.ts'
+import type { Config } from '../config/config.ts'
+import { isLoopback } from '../domain/network/loopback.ts'
+import { AppError, forbidden, invalid, unavailable } from '../lib/errors.ts'
+import type { OverloadMonitor } from '../http/overload.ts'
+import { isReliefRoute } from '../http/relief.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

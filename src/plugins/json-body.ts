@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
-import type { Config } from '../config.ts'
-import { AppError, invalid } from '../errors.ts'
-import { checkJson, JsonError, type JsonLimits } from '../gateway/json.ts'
+import type { Config } from '../config/config.ts'
+import { AppError, invalid } from '../lib/errors.ts'
+import { checkJson, JsonError, type JsonLimits } from '../json/json.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

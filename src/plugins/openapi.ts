@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from '@sinclair/typebox'
-import type { Config } from '../config.ts'
-import { sendDocument } from './documents.ts'
+import type { Config } from '../config/config.ts'
+import { sendDocument } from '../http/documents.ts'
 import type { Description } from './openapi/description.ts'
 import type { DescribedRoute } from './openapi/document.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config.ts'
-import { AppError } from '../errors.ts'
+import type { Config } from '../config/config.ts'
+import { AppError } from '../lib/errors.ts'
 import { causeOf } from './errors.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 

@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config.ts'
-import type { Observer } from '../gateway/observation.ts'
-import { createMetrics, type Metrics } from './otel/metrics.ts'
-import type { OverloadMonitor } from './load.ts'
-import { shareText } from './otel/shared-text.ts'
-import { createTraces } from './otel/traces.ts'
+import type { Config } from '../config/config.ts'
+import type { Observer } from '../observe/observation.ts'
+import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import type { OverloadMonitor } from '../http/overload.ts'
+import { shareText } from './telemetry/shared-text.ts'
+import { createTraces } from './telemetry/traces.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

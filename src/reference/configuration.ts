@@ -1,4 +1,4 @@
-import { settings, type Setting } from '../settings.ts'
+import { settings, type Setting } from '../config/settings.ts'
 
 const code = (value: string) => `\`${value}\``
 
@@ -16,7 +16,7 @@ Every setting is an environment variable; some are also flags of \`towpath start
 counts as unset. A \`…_FILE\` variable names a file that contains the value; setting both forms is an error. An invalid value
 stops the start with exit code 2 and one line that names the setting. Times are in milliseconds.
 
-This page is generated from \`src/settings.ts\`.
+This page is generated from \`src/config/settings.ts\`.
 
 <!-- prettier-ignore -->
 | Setting | Default | Meaning |

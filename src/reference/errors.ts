@@ -1,5 +1,5 @@
-import { codes } from '../gateway/downstream/jsonrpc.ts'
-import { httpStatuses } from '../gateway/upstream/failure.ts'
+import { codes } from '../protocol/jsonrpc.ts'
+import { httpStatuses } from '../protocol/upstream-failure.ts'
 import { statusDescriptions } from '../schemas/shared.ts'
 
 const statusRow = ([status, meaning]: [string, string]) => `| ${status} | ${meaning} |`

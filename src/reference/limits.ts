@@ -1,4 +1,4 @@
-import { settings, type Setting } from '../settings.ts'
+import { settings, type Setting } from '../config/settings.ts'
 
 const settingsOf = (...names: (keyof typeof settings)[]): Setting[] => names.map((name) => settings[name])
 
@@ -64,7 +64,7 @@ Everything that grows has a limit, and each limit is a setting. Times in \`…_M
 apply to one process. How they work together: [limits, overload and faults](../explanation/reliability.md). Responses past a
 limit: [errors](errors.md). State that outlives a request, and who pays for it: [every bound](bounds.md).
 
-This page is generated from \`src/settings.ts\`.
+This page is generated from \`src/config/settings.ts\`.
 
 ${Object.entries(parts)
   .map(

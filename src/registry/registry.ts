@@ -1,21 +1,21 @@
 import { sql } from 'kysely'
 import { PRODUCT } from '../domain/product.ts'
 import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../schemas/call.ts'
-import { createAttemptRecorder } from './attempts.ts'
-import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './audit.ts'
-import { readCauses } from './call-causes.ts'
-import { createCallStats, type CallStats } from './call-stats.ts'
-import { readTallies } from './call-tallies.ts'
-import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './calls.ts'
-import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } from './claim.ts'
-import type { Effect, WriteContext } from './context.ts'
-import { scheduleExpiry } from './expiry.ts'
-import { withErrorTranslation } from './failures.ts'
-import { createGroupRepository } from './groups.ts'
-import { createItemRepository, type ListDifference } from './items.ts'
-import { deriveKey } from './key.ts'
-import { CHANGES_CHANNEL } from './listen.ts'
-import { migrateToLatest } from './migrate.ts'
+import { createAttemptRecorder } from './logs/attempts.ts'
+import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './logs/audit.ts'
+import { readCauses } from './logs/call-causes.ts'
+import { createCallStats, type CallStats } from './logs/call-stats.ts'
+import { readTallies } from './logs/call-tallies.ts'
+import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './logs/calls.ts'
+import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } from './database-identity.ts'
+import type { Effect, WriteContext } from './repositories/context.ts'
+import { scheduleExpiry } from './logs/expiry.ts'
+import { withErrorTranslation } from './store/failures.ts'
+import { createGroupRepository } from './repositories/groups.ts'
+import { createItemRepository, type ListDifference } from './repositories/items.ts'
+import { deriveKey } from './crypto/master-key.ts'
+import { CHANGES_CHANNEL } from './store/listen.ts'
+import { migrateToLatest } from './store/migrate.ts'
 import type {
   ContactAttempt,
   ContactResult,
@@ -28,28 +28,28 @@ import type {
   ServerConfig,
   ServerSecrets,
   StoredServer
-} from './model.ts'
-import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
-import type { PoolStats } from './postgres.ts'
-import { createRefusalLog } from './refusals.ts'
+} from './model/model.ts'
+import { createOAuthSessions, type OAuthSessions } from './repositories/oauth-sessions.ts'
+import type { PoolStats } from './store/postgres.ts'
+import { createRefusalLog } from './logs/refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
-import { createRowQueue, type QueueState } from './row-queue.ts'
-import type { MasterKeys } from './sealed.ts'
-import { databaseKeyId, requireEncryptionKeys } from './sealing.ts'
-import { decryptSecrets } from './secrets.ts'
-import { createPrincipalRepository, requireValidToken } from './principals.ts'
+import { createRowQueue, type QueueState } from './logs/row-queue.ts'
+import type { MasterKeys } from './crypto/envelope-encryption.ts'
+import { databaseKeyId, requireEncryptionKeys } from './crypto/encryption-keys.ts'
+import { decryptSecrets } from './crypto/server-secrets.ts'
+import { createPrincipalRepository, requireValidToken } from './repositories/principals.ts'
 import {
   tryStartRefresh,
   createServerRepository,
   hasPlainSecrets,
   readConfigs,
   type ConnectionConfig
-} from './servers.ts'
-import { openStore, type Store, type StoreOptions } from './store.ts'
+} from './repositories/servers.ts'
+import { openStore, type Store, type StoreOptions } from './store/store.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
-import { createStateFollower } from './sync.ts'
-import type { Db } from './tables.ts'
-import { createTokenRepository, createTokenStore, type TokenStore } from './upstream-tokens.ts'
+import { createStateFollower } from './state-follower.ts'
+import type { Db } from './model/tables.ts'
+import { createTokenRepository, createTokenStore, type TokenStore } from './repositories/upstream-tokens.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000

@@ -1,10 +1,17 @@
 import { sql } from 'kysely'
-import { insertRows, toAuditRow } from './audit.ts'
-import { canaryLocation } from './claim.ts'
-import type { Change } from './model.ts'
-import { encryptedColumns, type EncryptedColumn } from './sealed-columns.ts'
-import { keyId, rewrapDataKey, DecryptionError, envelopeKeyId, type MasterKeys, type ValueLocation } from './sealed.ts'
-import type { Db } from './tables.ts'
+import { insertRows, toAuditRow } from './logs/audit.ts'
+import { canaryLocation } from './database-identity.ts'
+import type { Change } from './model/model.ts'
+import { encryptedColumns, type EncryptedColumn } from './crypto/encrypted-columns.ts'
+import {
+  keyId,
+  rewrapDataKey,
+  DecryptionError,
+  envelopeKeyId,
+  type MasterKeys,
+  type ValueLocation
+} from './crypto/envelope-encryption.ts'
+import type { Db } from './model/tables.ts'
 
 const BATCH_SIZE = 100
 /** Maximum duration of one request; the next one continues */
@@ -57,7 +64,7 @@ async function rewrapAllColumns(transact: RunTransaction, keys: MasterKeys, chan
   return { rewrapped, unreadable }
 }
 
-/** Matches values wrapped with another key; the key id follows the first byte (sealed.ts). */
+/** Matches values wrapped with another key; the key id follows the first byte (registry/crypto/envelope-encryption.ts). */
 const usesOtherKey = (column: string, { current }: MasterKeys) =>
   sql<boolean>`substring(${sql.ref(column)} from 2 for 8) <> ${Buffer.from(keyId(current), 'hex')}`
 

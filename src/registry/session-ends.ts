@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import type { Expiry } from './expiry.ts'
-import { withErrorTranslation } from './failures.ts'
-import { SESSION_ENDS_CHANNEL } from './listen.ts'
-import type { Db } from './tables.ts'
+import type { Expiry } from './logs/expiry.ts'
+import { withErrorTranslation } from './store/failures.ts'
+import { SESSION_ENDS_CHANNEL } from './store/listen.ts'
+import type { Db } from './model/tables.ts'
 
 /** Ended MCP session, identified by its id and principal */
 export interface EndedSession {

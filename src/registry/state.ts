@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { readGroups } from './groups.ts'
-import { readPrincipals } from './principals.ts'
-import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
-import { serverColumns } from './servers.ts'
-import type { Db } from './tables.ts'
+import { readGroups } from './repositories/groups.ts'
+import { readPrincipals } from './repositories/principals.ts'
+import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model/model.ts'
+import { serverColumns } from './repositories/servers.ts'
+import type { Db } from './model/tables.ts'
 
 /** Servers whose rows are read by one statement, so that no query is unbounded */
 const CHUNK_SIZE = 100

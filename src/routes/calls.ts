@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { notFound } from '../errors.ts'
+import { notFound } from '../lib/errors.ts'
 import { Call, CallCauses, CallFilter, CallPage, CausesQuery } from '../schemas/call.ts'
 import { errorResponses, ref, Text } from '../schemas/shared.ts'
 import { Stats, StatsQuery } from '../schemas/stats.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { invalid } from '../errors.ts'
+import { invalid } from '../lib/errors.ts'
 import { callerOf } from '../plugins/auth.ts'
 import { Client, ClientInput, ClientPatch, IssuedClient } from '../schemas/principal.ts'
 import { errorResponses, NameParam, ref } from '../schemas/shared.ts'

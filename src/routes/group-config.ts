@@ -1,7 +1,7 @@
-import { invalid } from '../errors.ts'
-import { groupAddresses } from '../gateway/endpoint.ts'
-import type { GroupRecord } from '../gateway/gateway.ts'
-import type { GroupConfig } from '../registry/model.ts'
+import { invalid } from '../lib/errors.ts'
+import { groupAddresses } from '../catalog/endpoint.ts'
+import type { GroupRecord } from '../control/gateway.ts'
+import type { GroupConfig } from '../registry/model/model.ts'
 import type { ToolGroupReplacement } from '../schemas/tool-group.ts'
 
 const unique = (names: readonly string[] = []): string[] => [...new Set(names)]

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { AppError } from '../errors.ts'
+import { AppError } from '../lib/errors.ts'
 import { Initialized } from '../schemas/principal.ts'
 import { errorResponses, ref } from '../schemas/shared.ts'
 import { checkSecret } from './secret.ts'

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { auditChange } from '../gateway/change.ts'
+import { auditChange } from '../control/audit-change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import { KeyRotation } from '../schemas/keys.ts'
 import { ref } from '../schemas/shared.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid } from '../errors.ts'
+import { invalid } from '../lib/errors.ts'
 
 /**
  * Aliases for the members that MCPJungle's command line sends and reads (http-contract.md#mcpjungles-command-line),

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { forbidden } from '../errors.ts'
+import { forbidden } from '../lib/errors.ts'
 import { clients } from './clients.ts'
 import { users } from './users.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { DisconnectSignal } from '../gateway/caller.ts'
+import type { DisconnectSignal } from '../catalog/caller.ts'
 
 /** Sends JSON text unchanged: parsing and serializing again could lose precision. */
 export const sendJson = (reply: FastifyReply, text: Buffer | string): FastifyReply =>

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseCredentials } from '../domain/credentials.ts'
-import { unauthorized } from '../errors.ts'
-import { hashToken } from '../gateway/principals.ts'
+import { unauthorized } from '../lib/errors.ts'
+import { hashToken } from '../control/principals.ts'
 
 /** Throws AppError 401 unless the request carries `secret` as its bearer token. `name` appears in the message. */
 export function checkSecret(secret: string, name: string, { raw }: FastifyRequest, reply: FastifyReply): void {

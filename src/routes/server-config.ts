@@ -1,8 +1,8 @@
-import { isHeaderName, isHeaderValue, isReservedHeader } from '../domain/http-fields.ts'
-import { MASK, isMaskedArgument, isMaskedUrl } from '../domain/secret-parts.ts'
-import { secureUrlProblem, upstreamUrlProblem } from '../domain/upstream-url.ts'
-import { invalid } from '../errors.ts'
-import type { ServerConfig } from '../registry/model.ts'
+import { isHeaderName, isHeaderValue, isReservedHeader } from '../domain/network/http-fields.ts'
+import { MASK, isMaskedArgument, isMaskedUrl } from '../domain/secrets/secret-parts.ts'
+import { secureUrlProblem, upstreamUrlProblem } from '../domain/network/upstream-url.ts'
+import { invalid } from '../lib/errors.ts'
+import type { ServerConfig } from '../registry/model/model.ts'
 import type { ServerInput } from '../schemas/server.ts'
 
 type Map = Readonly<Record<string, string>>

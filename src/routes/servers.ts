@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { invalid } from '../errors.ts'
-import { auditChange } from '../gateway/change.ts'
+import { invalid } from '../lib/errors.ts'
+import { auditChange } from '../control/audit-change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import {
   AuthorizationRequired,

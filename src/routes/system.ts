@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { AppError, unavailable } from '../errors.ts'
+import { AppError, unavailable } from '../lib/errors.ts'
 import { errorResponses, ref } from '../schemas/shared.ts'
 import { Health, Metadata } from '../schemas/system.ts'
 import { checkSecret } from './secret.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { legacyBody, type Answer as McpAnswer, type RpcAnswer } from '../integration/mcp-helpers.ts'
-import type { AuditEntry } from '../../src/registry/model.ts'
+import type { AuditEntry } from '../../src/registry/model/model.ts'
 import { addUpstream, createClient, skip, startEnterprise } from './enterprise.ts'
 import { openEventClient } from './event-client.ts'
 import { until } from '../until.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import type { ItemKind, OfferedItem } from '../../src/registry/model.ts'
+import type { ItemKind, OfferedItem } from '../../src/registry/model/model.ts'
 import { change, httpServer, offerOf, tool } from '../integration/registry-helpers.ts'
 import { engines, freshDatabase, freshPlace, startRegistry, tempDir } from '../store.ts'
 import { until } from '../until.ts'

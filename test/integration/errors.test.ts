@@ -3,7 +3,7 @@ import { connect, type AddressInfo } from 'node:net'
 import test from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { buildApp } from '../../src/app.ts'
-import { toAppError, UpstreamFailure, type FailureReason } from '../../src/gateway/upstream/failure.ts'
+import { toAppError, UpstreamFailure, type FailureReason } from '../../src/protocol/upstream-failure.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
 import { addCleanup } from '../store.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AuditEntry } from '../../src/registry/model.ts'
+import type { AuditEntry } from '../../src/registry/model/model.ts'
 import { register } from '../app.ts'
 import { listedTransports, startListed } from '../fixtures/listed/listed.ts'
 import { startMcp, type Mcp } from './mcp-helpers.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
-import { createHttpClient } from '../../src/gateway/upstream/http.ts'
-import { readLists } from '../../src/gateway/upstream/lists.ts'
+import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
+import { createHttpClient } from '../../src/upstream/http/http.ts'
+import { readLists } from '../../src/upstream/discovery/list-items.ts'
 import { connector } from '../egress.ts'
 import { type RpcMessage, openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import type { CallObservation, Observer } from '../../src/gateway/observation.ts'
+import type { CallObservation, Observer } from '../../src/observe/observation.ts'
 import { register, startApp } from '../app.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
 import { addCleanup } from '../store.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import type { AuditEntry } from '../../src/registry/model.ts'
+import type { AuditEntry } from '../../src/registry/model/model.ts'
 import { startApp } from '../app.ts'
 import { engines } from '../store.ts'
 import { until } from '../until.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import type { GroupConfig } from '../../src/registry/model.ts'
+import type { GroupConfig } from '../../src/registry/model/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { engines, freshPlace, addCleanup, startRegistry } from '../store.ts'
-import { openStore } from '../../src/registry/store.ts'
+import { openStore } from '../../src/registry/store/store.ts'
 import { limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf, tool } from './registry-helpers.ts'
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Change, UpstreamOffer, OfferedItem, RegistryState, ServerConfig } from '../../src/registry/model.ts'
+import type { Change, UpstreamOffer, OfferedItem, RegistryState, ServerConfig } from '../../src/registry/model/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { addCleanup, type StoreLocation } from '../store.ts'
 

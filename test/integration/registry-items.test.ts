@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { UpstreamOffer } from '../../src/registry/model.ts'
+import type { UpstreamOffer } from '../../src/registry/model/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { engines, freshPlace, startRegistry } from '../store.ts'
 import { administer } from '../templates.ts'

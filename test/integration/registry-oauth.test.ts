@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
-import type { TokenGrant, PendingSignIn, TokenSource } from '../../src/registry/model.ts'
+import type { TokenGrant, PendingSignIn, TokenSource } from '../../src/registry/model/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { engines, freshPlace, startRegistry, type StoreLocation } from '../store.ts'
 import { administer } from '../templates.ts'

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { migrations } from '../../migrations/index.ts'
-import { migrateDown, migrateToLatest } from '../../src/registry/migrate.ts'
-import { keyId } from '../../src/registry/sealed.ts'
-import { openStore, type Store } from '../../src/registry/store.ts'
+import { migrateDown, migrateToLatest } from '../../src/registry/store/migrate.ts'
+import { keyId } from '../../src/registry/crypto/envelope-encryption.ts'
+import { openStore, type Store } from '../../src/registry/store/store.ts'
 import {
   emptyDatabase,
   engines,

@@ -15,19 +15,19 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Payload } from '../../src/gateway/payload.ts'
-import { Call, silentSink } from '../../src/gateway/upstream/call.ts'
-import type { Sink } from '../../src/gateway/upstream/call.ts'
-import type { OpenOptions } from '../../src/gateway/upstream/connection.ts'
-import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
-import type { FailureReason } from '../../src/gateway/upstream/failure.ts'
-import { createChildRegistry } from '../../src/gateway/upstream/stdio-children.ts'
-import type { Log } from '../../src/gateway/upstream/stdio-process.ts'
-import { withIdentity } from '../../src/gateway/upstream/stdio-command.ts'
-import { createStderrTail } from '../../src/gateway/upstream/stdio-tail.ts'
-import { createWatchdog } from '../../src/gateway/upstream/stdio-watchdog.ts'
-import { createStdioClient } from '../../src/gateway/upstream/stdio.ts'
-import type { StdioConnection, StdioOptions } from '../../src/gateway/upstream/stdio.ts'
+import { Payload } from '../../src/json/payload.ts'
+import { Call, silentSink } from '../../src/upstream/transport/call.ts'
+import type { Sink } from '../../src/upstream/transport/call.ts'
+import type { OpenOptions } from '../../src/upstream/transport/connection.ts'
+import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
+import type { FailureReason } from '../../src/protocol/upstream-failure.ts'
+import { createChildRegistry } from '../../src/upstream/stdio/child-registry.ts'
+import type { Log } from '../../src/upstream/stdio/process.ts'
+import { withIdentity } from '../../src/upstream/stdio/command.ts'
+import { createStderrTail } from '../../src/upstream/stdio/stderr.ts'
+import { createWatchdog } from '../../src/upstream/stdio/watchdog.ts'
+import { createStdioClient } from '../../src/upstream/stdio/stdio.ts'
+import type { StdioConnection, StdioOptions } from '../../src/upstream/stdio/stdio.ts'
 import { until } from '../until.ts'
 import { needsRoot } from '../needs.ts'
 
@@ -298,7 +298,7 @@ test('the start and the end of a process are logged, without secrets in argument
   assert.equal(lives.length, 2)
 })
 
-const commandModule = new URL('../../src/gateway/upstream/stdio-command.ts', import.meta.url).href
+const commandModule = new URL('../../src/upstream/stdio/command.ts', import.meta.url).href
 
 /** Runs a script as a user with the capabilities needed to run children as a second user. */
 function runAsUser(script: string, env: NodeJS.ProcessEnv = {}) {
@@ -594,10 +594,10 @@ test('closeAll waits for the end of every tree and refuses new ones; killAll wai
 
 /** A gateway in a separate process that starts stubborn servers, prints their pids and its watchdog's, then waits. */
 const gatewayScript = (count: number) => `
-  import { createChildRegistry } from '${new URL('../../src/gateway/upstream/stdio-children.ts', import.meta.url)}'
-  import { createStderrTail } from '${new URL('../../src/gateway/upstream/stdio-tail.ts', import.meta.url)}'
-  import { createWatchdog } from '${new URL('../../src/gateway/upstream/stdio-watchdog.ts', import.meta.url)}'
-  import { createStdioClient } from '${new URL('../../src/gateway/upstream/stdio.ts', import.meta.url)}'
+  import { createChildRegistry } from '${new URL('../../src/upstream/stdio/child-registry.ts', import.meta.url)}'
+  import { createStderrTail } from '${new URL('../../src/upstream/stdio/stderr.ts', import.meta.url)}'
+  import { createWatchdog } from '${new URL('../../src/upstream/stdio/watchdog.ts', import.meta.url)}'
+  import { createStdioClient } from '${new URL('../../src/upstream/stdio/stdio.ts', import.meta.url)}'
   const children = createChildRegistry(createWatchdog)
   const client = (file) => createStdioClient({
     server: 'x', version: '1', command: '/bin/sh', args: ['${fixtures}' + file], env: { NODE: process.execPath },

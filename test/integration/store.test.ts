@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { openStore } from '../../src/registry/store.ts'
+import { openStore } from '../../src/registry/store/store.ts'
 import { engines, freshPlace, addCleanup, startRegistry } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf } from './registry-helpers.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import type { Environment } from '../../src/config.ts'
+import type { Environment } from '../../src/config/config.ts'
 import { register, startApp, stdioServer } from '../app.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { engines, addCleanup, type Engine } from '../store.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AuditEntry } from '../../src/registry/model.ts'
+import type { AuditEntry } from '../../src/registry/model/model.ts'
 import { startApp } from '../app.ts'
 import { until } from '../until.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { openStore } from '../../src/registry/store.ts'
+import { openStore } from '../../src/registry/store/store.ts'
 import { freshConfig, openApp, register, stdioServer } from '../app.ts'
 import { engines, addCleanup } from '../store.ts'
 import { limits, quiet } from '../templates.ts'

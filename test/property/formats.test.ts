@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { isName, isServerName } from '../../src/domain/names.ts'
-import { isTimestamp, isStorable } from '../../src/domain/text.ts'
+import { isTimestamp, isStorable } from '../../src/domain/text/text.ts'
 import { isToken } from '../../src/domain/tokens.ts'
-import { patternOf } from '../../src/validation.ts'
+import { patternOf } from '../../src/validation/validators.ts'
 import { holds } from './property.ts'
 
 const any = fc.string({ unit: 'binary' })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import fc from 'fast-check'
-import { isHeaderName, isHeaderValue, isReservedHeader } from '../../src/domain/http-fields.ts'
-import { decodeHeader } from '../../src/gateway/downstream/era.ts'
-import { mismatchedHeader, paramHeaderPairs, readParamHeaders, headerValue } from '../../src/gateway/param-headers.ts'
+import { isHeaderName, isHeaderValue, isReservedHeader } from '../../src/domain/network/http-fields.ts'
+import { decodeHeader } from '../../src/mcp/messages/era.ts'
+import { mismatchedHeader, paramHeaderPairs, readParamHeaders, headerValue } from '../../src/catalog/param-headers.ts'
 import { holds } from './property.ts'
 
 const latin = fc.string({ unit: fc.nat(0x120).map((code) => String.fromCharCode(code)), maxLength: 12 })

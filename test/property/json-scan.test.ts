@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { checkEachCharacter, checkText, HAS_LONE_SURROGATES } from '../../src/gateway/json-text.ts'
-import { FOUND_SUSPECT } from '../../src/gateway/json-scan-code.ts'
-import { isInScanBuffer, scanBuffer, scanText } from '../../src/gateway/json-scan.ts'
-import { checkJson, JsonError } from '../../src/gateway/json.ts'
-import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
-import { copyToScratch } from '../../src/gateway/pieces.ts'
+import { checkEachCharacter, checkText, HAS_LONE_SURROGATES } from '../../src/json/text.ts'
+import { FOUND_SUSPECT } from '../../src/json/scan-module.ts'
+import { isInScanBuffer, scanBuffer, scanText } from '../../src/json/scan.ts'
+import { checkJson, JsonError } from '../../src/json/json.ts'
+import { skipValueBytes } from '../../src/json/bytes.ts'
+import { copyToScratch } from '../../src/json/buffer-list.ts'
 import { holds } from './property.ts'
 
 const limits = { depth: 64, elements: Infinity }

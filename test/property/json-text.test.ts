@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkText, HAS_LONE_SURROGATES } from '../../src/gateway/json-text.ts'
-import { checkJson, JsonError } from '../../src/gateway/json.ts'
-import { withoutLoneSurrogates } from '../../src/gateway/surrogates.ts'
+import { checkText, HAS_LONE_SURROGATES } from '../../src/json/text.ts'
+import { checkJson, JsonError } from '../../src/json/json.ts'
+import { withoutLoneSurrogates } from '../../src/json/surrogates.ts'
 
 const strict = { depth: 64, elements: Infinity, checksStrings: true }
 const passes = (work: () => unknown): boolean => {

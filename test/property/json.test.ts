@@ -9,9 +9,9 @@ import {
   skipValue,
   valueOf,
   withMembers
-} from '../../src/gateway/json.ts'
-import { withoutParamHeaders } from '../../src/gateway/param-headers.ts'
-import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
+} from '../../src/json/json.ts'
+import { withoutParamHeaders } from '../../src/catalog/param-headers.ts'
+import { skipValueBytes } from '../../src/json/bytes.ts'
 import { arrayDocument, document, objectDocument } from './json-document.ts'
 import { holds } from './property.ts'
 import { isJson, problemOf } from '../json-outcomes.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { decode, isBatch, paramsFragment, ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
+import { decode, isBatch, paramsFragment, ProtocolError, readMessage } from '../../src/protocol/jsonrpc.ts'
 import { document, jsonString, objectDocument } from './json-document.ts'
 import { holds } from './property.ts'
 

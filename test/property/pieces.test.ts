@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Payload } from '../../src/gateway/payload.ts'
-import { BufferCollector, copyToScratch, sliceBuffers, includesText } from '../../src/gateway/pieces.ts'
+import { Payload } from '../../src/json/payload.ts'
+import { BufferCollector, copyToScratch, sliceBuffers, includesText } from '../../src/json/buffer-list.ts'
 import { holds } from './property.ts'
 
 /** Few distinct letters, so that partial matches are frequent. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { createRedactor, secretsIn } from '../../src/domain/redaction.ts'
+import { createRedactor, secretsIn } from '../../src/domain/secrets/redaction.ts'
 import { holds } from './property.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { createByteSearch } from '../../src/domain/byte-search.ts'
-import { createScreen } from '../../src/gateway/upstream/result-secrets.ts'
+import { createByteSearch } from '../../src/lib/byte-search.ts'
+import { createScreen } from '../../src/upstream/transport/result-secrets.ts'
 import { holds } from './property.ts'
 
 /** Few distinct letters, so that partial matches are frequent. */

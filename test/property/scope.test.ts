@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { allServers, parseAllowList, type AllowList } from '../../src/domain/allow-list.ts'
-import { scopeAt, type Scope } from '../../src/gateway/scope.ts'
-import type { ItemKind, StoredGroup, StoredItem, StoredServer } from '../../src/registry/model.ts'
+import { scopeAt, type Scope } from '../../src/catalog/scope.ts'
+import type { ItemKind, StoredGroup, StoredItem, StoredServer } from '../../src/registry/model/model.ts'
 import { catalogOf, storedGroup, storedItem, storedServer } from '../unit/stored.ts'
 import { holds } from './property.ts'
 

@@ -1,71 +1,84 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { circles, importGraph } from '../style/measures.ts'
+import { readSource, sourcePaths } from '../style/source.ts'
 
 const root = fileURLToPath(new URL('../../src', import.meta.url))
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
 
-/** Parts of `src` that each part may import, besides itself. `errors.ts` and `domain/product.ts` are open to all. */
+const basics = ['lib', 'json', 'domain', 'schemas']
+const stored = [...basics, 'protocol', 'registry']
+const upstream = [...stored, 'config', 'catalog', 'observe']
+const mcp = [...upstream, 'upstream']
+const gateway = [...mcp, 'mcp', 'control']
+const web = ['http', 'validation', 'demo', 'gateway']
+
+/** Parts of `src`, lowest first, and the parts that each may import. Every part may import itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  json: ['lib'],
   domain: [],
   schemas: [],
-  'errors.ts': [],
-  'setting-values.ts': ['domain'],
-  'settings.ts': ['domain', 'setting-values.ts'],
-  'config.ts': ['domain', 'setting-values.ts', 'settings.ts'],
-  'validation.ts': ['domain'],
-  'compilers.ts': [],
-  'inherited-descriptors.ts': [],
-  registry: ['domain', 'schemas', 'config.ts', '../migrations'],
-  gateway: ['domain', 'schemas', 'registry', 'config.ts'],
+  config: ['domain'],
+  validation: ['lib', 'domain'],
   demo: ['domain'],
-  plugins: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'config.ts', 'validation.ts'],
-  routes: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'plugins', 'config.ts', 'settings.ts', 'validation.ts'],
-  'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'compilers.ts', 'validation.ts'],
-  'secret-files.ts': ['registry', 'config.ts', 'settings.ts'],
-  'server.ts': ['domain', 'registry', 'plugins', 'app.ts', 'config.ts', 'inherited-descriptors.ts', 'secret-files.ts'],
-  reference: ['schemas', 'gateway', 'settings.ts'],
-  'migrate.ts': ['domain', 'registry', 'config.ts'],
-  'openapi-document.ts': ['app.ts', 'cli', 'config.ts', 'plugins', 'reference'],
-  cli: ['domain', 'schemas', 'config.ts', 'validation.ts']
+  protocol: ['lib', 'json', 'domain'],
+  registry: ['lib', 'domain', 'schemas', '../migrations'],
+  catalog: stored,
+  observe: [...stored, 'catalog'],
+  upstream,
+  mcp,
+  control: [...mcp, 'mcp'],
+  gateway,
+  http: ['lib', 'domain', 'config'],
+  plugins: [...gateway, ...web],
+  routes: [...gateway, ...web, 'plugins'],
+  'app.ts': [...gateway, ...web, 'plugins', 'routes'],
+  'inherited-descriptors.ts': [],
+  'secret-files.ts': ['lib', 'config'],
+  'server.ts': ['lib', 'domain', 'config', 'http', 'app.ts', 'inherited-descriptors.ts', 'secret-files.ts'],
+  'migrate.ts': ['lib', 'domain', 'config', 'registry'],
+  cli: ['domain', 'schemas', 'config', 'validation'],
+  reference: ['schemas', 'config', 'protocol', 'plugins', 'cli', 'app.ts']
 }
-const openToAll = new Set(['errors.ts', 'domain/product.ts'])
 
-/** Packages restricted to these parts; unlisted packages are open to all. */
+/** Packages that only these parts may use; every other package is open to all. */
 const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
-  [/^(fastify|fastify-plugin|@fastify\/(?!.*-compiler$).*)$/, ['plugins', 'routes', 'app.ts', 'server.ts']],
-  [/^@fastify\/.*-compiler$/, ['compilers.ts', 'validation.ts']],
+  [/^(fastify|fastify-plugin|@fastify\/(?!.*-compiler$).*)$/, ['http', 'plugins', 'routes', 'app.ts', 'server.ts']],
+  [/^@fastify\/.*-compiler$/, ['validation']],
   [/^(kysely|pg|@electric-sql\/.*)$/, ['registry']],
-  [/^(undici|@modelcontextprotocol\/.*)$/, ['gateway', 'demo']],
+  [/^undici$/, ['upstream']],
+  [/^@modelcontextprotocol\//, ['demo']],
   [/^@sinclair\/typebox$/, ['schemas', 'routes', 'plugins', 'cli']],
-  [/^@opentelemetry\//, ['plugins', 'server.ts']],
+  [/^@opentelemetry\//, ['plugins']],
   [/^commander$/, ['cli']]
 ]
 
 /**
- * Modules that open outgoing sockets, all under the egress policy (security-model.md#egress-policy). The gateway may
- * import their types.
+ * Modules that open connections, and the only files that may import values from them: all connections pass the egress
+ * policy (security-model.md#egress-policy).
  */
 const waysOut: Readonly<Record<string, readonly string[]>> = {
-  undici: ['gateway/egress.ts', 'gateway/upstream/http-pool.ts'],
-  // for status names, and to listen
-  'node:http': ['plugins/errors.ts', 'plugins/openapi/document.ts', 'cli/callback.ts'],
+  undici: ['upstream/http/egress.ts', 'upstream/http/pool.ts'],
+  // for the names of statuses, and to listen
+  'node:http': ['plugins/errors.ts', 'plugins/openapi/document.ts', 'cli/io/callback.ts'],
   'node:https': [],
   'node:http2': [],
   'node:tls': [],
-  'node:dns': ['gateway/egress.ts'],
+  'node:dns': ['upstream/http/egress.ts'],
   'node:dns/promises': []
 }
 
 const partOf = (path: string) => path.split('/', 1)[0]!
 
-/** Returns the specifiers of all imports that load code or name a type. */
+/** Specifiers of all imports, those of types included. */
 const importsOf = (text: string) =>
   [...text.matchAll(/^(?:import|export)\b[^'\n]*?(?:\n[^'\n]*?)*?\bfrom '([^']+)'/gm)].map((match) => match[1]!)
 
-/** Returns the specifiers of the imports that bring a value. */
+/** Specifiers of the imports that bring a value. */
 const valuesFrom = (text: string) =>
   [...text.matchAll(/^import\b(?! type\b)([^'\n]*?(?:\n[^'\n]*?)*?)\bfrom '([^']+)'/gm)].flatMap((match) =>
     /^\s*\{(?:\s*type [^,}]+,?)*\s*\}\s*$/.test(match[1]!) ? [] : [match[2]!]
@@ -86,22 +99,44 @@ for (const file of files) {
       }
       const target = relative(root, join(root, file, '..', specifier))
       const isAllowed =
-        openToAll.has(target) ||
-        partOf(target) === part ||
-        allowed.some((path) => target === path || target.startsWith(`${path}/`))
+        partOf(target) === part || allowed.some((path) => target === path || target.startsWith(`${path}/`))
       assert.ok(isAllowed, `${file} must not import ${target}`)
     }
     for (const specifier of valuesFrom(text)) {
       const owned = waysOut[specifier]
       if (owned) assert.ok(owned.includes(file), `${specifier} leads past the egress policy`)
     }
-    // the command line is a separate program
+    // the command line is a program of its own
     if (part !== 'cli') assert.doesNotMatch(text, /(?<![.\w])(?:fetch|WebSocket|EventSource)\(/)
     if (file !== 'plugins/errors.ts') assert.doesNotMatch(text, /setErrorHandler/)
-    if (!['config.ts', 'cli/main.ts'].includes(file)) assert.doesNotMatch(text, /process\.env\b/)
+    if (!['config/config.ts', 'cli/main.ts'].includes(file)) assert.doesNotMatch(text, /process\.env\b/)
     if (part !== 'plugins') assert.doesNotMatch(text, /^export default/m)
   })
 }
+
+test('folders of src do not import each other in circles, types included', () => {
+  const graph = importGraph(sourcePaths('src').map(readSource), { valuesOnly: false, roomOf: dirname })
+  assert.ok(graph.size > 40)
+  assert.deepEqual(circles(graph), [])
+})
+
+test('no folder of src or of the dashboard holds more than 25 source files', () => {
+  const counts = new Map<string, number>()
+  for (const path of sourcePaths('src', 'dashboard/src')) {
+    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
+  }
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > 25),
+    []
+  )
+})
+
+test('the architecture page lists every folder of src', () => {
+  const page = readFileSync(new URL('../../docs/explanation/architecture.md', import.meta.url), 'utf8')
+  const listed = page.matchAll(/^\| (`src\/[^|]+)\|/gm)
+  const names = [...listed].flatMap(([, cell]) => [...cell!.matchAll(/`src\/([^`]+)`/g)].map(([, name]) => name!))
+  assert.deepEqual(names.sort(), Object.keys(layers).sort())
+})
 
 const dashboard = fileURLToPath(new URL('../../dashboard/src', import.meta.url))
 

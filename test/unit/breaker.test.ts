@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createBreaker, type Breaker } from '../../src/gateway/upstream/breaker.ts'
-import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
+import { createBreaker, type Breaker } from '../../src/upstream/sessions/breaker.ts'
+import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 
 function open() {
   let at = 0

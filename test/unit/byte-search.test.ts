@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cpuMs } from '../cpu.ts'
-import { createByteSearch } from '../../src/domain/byte-search.ts'
-import { createScreen } from '../../src/gateway/upstream/result-secrets.ts'
+import { createByteSearch } from '../../src/lib/byte-search.ts'
+import { createScreen } from '../../src/upstream/transport/result-secrets.ts'
 
 const half = 'A'.repeat(4_096)
 const secrets = [`${half}B${half}`]

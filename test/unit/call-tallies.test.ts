@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSlices, durationOf, type Tally } from '../../src/registry/call-tallies.ts'
+import { createSlices, durationOf, type Tally } from '../../src/registry/logs/call-tallies.ts'
 
 /** A multiple of two hours, in seconds since 1970. */
 const BEGIN = 7_200 * 250_000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { upstreamCapabilities, canRequest } from '../../src/gateway/downstream/capabilities.ts'
+import { upstreamCapabilities, canRequest } from '../../src/mcp/messages/capabilities.ts'
 
 const elicitation = 'elicitation/create'
 const sampling = 'sampling/createMessage'

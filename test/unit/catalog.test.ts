@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { splitName } from '../../src/domain/names.ts'
-import { buildCatalog, createCatalogCache, listEntry } from '../../src/gateway/catalog.ts'
-import { joinListing } from '../../src/gateway/listing.ts'
-import type { StoredItem } from '../../src/registry/model.ts'
+import { buildCatalog, createCatalogCache, listEntry } from '../../src/catalog/catalog.ts'
+import { joinListing } from '../../src/catalog/list-cache.ts'
+import type { StoredItem } from '../../src/registry/model/model.ts'
 import { catalogOf, prompt, resource, stateOf, storedServer, template, tool } from './stored.ts'
 
 const listed = (item: StoredItem) => {

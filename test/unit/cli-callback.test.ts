@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { listenForCallback } from '../../src/cli/callback.ts'
+import { listenForCallback } from '../../src/cli/io/callback.ts'
 
 /** Sends raw bytes. Returns the status of the response, or '' if the connection was closed without one. */
 const sendRaw = (port: number, bytes: string) =>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Command } from 'commander'
-import { browserCommand } from '../../src/cli/browser.ts'
-import { OPERANDS, OPTION_VALUES, completionAt } from '../../src/cli/complete.ts'
+import { browserCommand } from '../../src/cli/io/browser.ts'
+import { OPERANDS, OPTION_VALUES, completionAt } from '../../src/cli/completion/context.ts'
 import { createInertProgram } from '../../src/cli/reference.ts'
-import { createSpinner } from '../../src/cli/spinner.ts'
+import { createSpinner } from '../../src/cli/io/spinner.ts'
 import { until } from '../until.ts'
 
 const program = createInertProgram()

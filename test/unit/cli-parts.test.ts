@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { cpuMs } from '../cpu.ts'
-import { withQuery } from '../../src/cli/api.ts'
-import { resolveConnection, registryUrl } from '../../src/cli/connection.ts'
-import { answerFailure, Failure } from '../../src/cli/failure.ts'
-import { nearest } from '../../src/cli/suggest.ts'
-import { details, table } from '../../src/cli/table.ts'
+import { withQuery } from '../../src/cli/io/api.ts'
+import { resolveConnection, registryUrl } from '../../src/cli/io/connection.ts'
+import { answerFailure, Failure } from '../../src/cli/io/failure.ts'
+import { nearest } from '../../src/cli/output/suggest.ts'
+import { details, table } from '../../src/cli/output/table.ts'
 
 const at = (flag?: string, env: Record<string, string> = {}, file = {}) =>
   resolveConnection(flag, env, file, '/home/x/.conf')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { diffResource, normalise } from '../../src/cli/plan.ts'
-import { currentSwitches, switchMembers, switchPatch, splitSwitches } from '../../src/cli/switches.ts'
-import type { Failure } from '../../src/cli/failure.ts'
-import { combineExitCodes } from '../../src/cli/outcome.ts'
+import { diffResource, normalise } from '../../src/cli/apply/plan.ts'
+import { currentSwitches, switchMembers, switchPatch, splitSwitches } from '../../src/cli/apply/switches.ts'
+import type { Failure } from '../../src/cli/io/failure.ts'
+import { combineExitCodes } from '../../src/cli/apply/exit-codes.ts'
 
 test('what the gateway would not keep, and what says nothing, makes no difference', () => {
   const stored = { name: 's', transport: 'sse', session_mode: 'stateless', url: 'http://x/sse' }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAddressResolver } from '../../src/domain/client-address.ts'
-import { readConfig } from '../../src/config.ts'
+import { createAddressResolver } from '../../src/domain/network/client-address.ts'
+import { readConfig } from '../../src/config/config.ts'
 
 const addressesFor = (given: string) =>
   createAddressResolver(readConfig({ TOWPATH_TRUSTED_PROXIES: given }, {}, () => '').config.trustedProxies)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noServers, parseAllowList } from '../../src/domain/allow-list.ts'
-import type { Catalog } from '../../src/gateway/catalog.ts'
-import { capabilitiesOf, instructionsOf } from '../../src/gateway/downstream/describe.ts'
-import { aliasOf, scopeAt, scopeFor, type Scope } from '../../src/gateway/scope.ts'
-import type { ItemKind } from '../../src/registry/model.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { capabilitiesOf, instructionsOf } from '../../src/mcp/messages/initialize-result.ts'
+import { aliasOf, scopeAt, scopeFor, type Scope } from '../../src/catalog/scope.ts'
+import type { ItemKind } from '../../src/registry/model/model.ts'
 import { catalogOf, prompt, resource, storedGroup, storedServer, template, tool } from './stored.ts'
 
 const items = (server: string) => [

@@ -6,8 +6,8 @@ import { dirname, join, resolve } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import { readConfig } from '../../src/config.ts'
-import { settings } from '../../src/settings.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { settings } from '../../src/config/settings.ts'
 import { needs } from '../needs.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

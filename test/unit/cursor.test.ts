@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { createCursors } from '../../src/gateway/downstream/cursor.ts'
+import { createCursors } from '../../src/mcp/messages/cursor.ts'
 
 const key = randomBytes(32)
 const cursors = createCursors(key)

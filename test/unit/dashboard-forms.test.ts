@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { latencyPaths, latencyY, volumePaths } from '../../dashboard/src/chart.ts'
-import { emptyForm, formOf, problemIn, problemsOf, toInput, toUpdate } from '../../dashboard/src/server-form.ts'
+import { latencyPaths, latencyY, volumePaths } from '../../dashboard/src/calls/chart.ts'
+import { emptyForm, formOf, problemIn, problemsOf, toInput, toUpdate } from '../../dashboard/src/servers/server-form.ts'
 import type { ConfigSummary, ServerView } from '../../src/schemas/dashboard/servers.ts'
 
 const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>): ServerView => ({

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bars } from '../../dashboard/src/chart.ts'
-import { findCommands } from '../../dashboard/src/commands.ts'
+import { bars } from '../../dashboard/src/calls/chart.ts'
+import { findCommands } from '../../dashboard/src/shell/commands.ts'
 import { bytes, count, countdown, duration, percent, plural, relative } from '../../dashboard/src/format.ts'
-import { highlight } from '../../dashboard/src/highlight.ts'
-import { createKeyReader, type KeyPress } from '../../dashboard/src/keyboard.ts'
+import { highlight } from '../../dashboard/src/ui/highlight.ts'
+import { createKeyReader, type KeyPress } from '../../dashboard/src/shell/key-reader.ts'
 
 const cases = <In extends readonly unknown[], Out>(
   title: string,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createDeadlines } from '../../src/gateway/deadlines.ts'
+import { createDeadlines } from '../../src/upstream/transport/deadlines.ts'
 import { newCall } from './upstreams.ts'
 import { until } from '../until.ts'
 

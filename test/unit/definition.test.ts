@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildCatalog, listEntry } from '../../src/gateway/catalog.ts'
-import { definitionProblem } from '../../src/gateway/definition.ts'
-import { itemRecords } from '../../src/gateway/records.ts'
-import { globalScope } from '../../src/gateway/scope.ts'
-import { withoutLoneSurrogates } from '../../src/gateway/surrogates.ts'
-import type { ItemKind, StoredItem, StoredServer } from '../../src/registry/model.ts'
+import { buildCatalog, listEntry } from '../../src/catalog/catalog.ts'
+import { definitionProblem } from '../../src/catalog/definition.ts'
+import { itemRecords } from '../../src/control/records.ts'
+import { globalScope } from '../../src/catalog/scope.ts'
+import { withoutLoneSurrogates } from '../../src/json/surrogates.ts'
+import type { ItemKind, StoredItem, StoredServer } from '../../src/registry/model/model.ts'
 import { catalogOf, stateOf, storedClient, storedGroup, storedItem, storedServer } from './stored.ts'
 
 const kinds = ['tool', 'prompt', 'resource', 'template'] as const

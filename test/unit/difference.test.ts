@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { difference } from '../../src/domain/difference.ts'
+import { difference } from '../../src/domain/secrets/difference.ts'
 
 test('only what differs is told, and absent is the same as null', () => {
   assert.deepEqual(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseEgressEntry, reachableAddresses } from '../../src/domain/egress.ts'
+import { parseEgressEntry, reachableAddresses } from '../../src/domain/network/egress.ts'
 import { policyOf } from '../egress.ts'
 
 /** Returns a URL's host as a connector sees it: parsed, without brackets. */

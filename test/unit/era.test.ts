@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
-import { LEGACY_VERSIONS, MODERN_VERSION } from '../../src/domain/protocol.ts'
+import { LEGACY_VERSIONS, MODERN_VERSION } from '../../src/domain/mcp-constants.ts'
 import { test } from 'node:test'
 import { classifyInboundRequest } from '@modelcontextprotocol/server'
-import {
-  accepts,
-  checkLegacyVersion,
-  checkModernHeaders,
-  classify,
-  decodeHeader
-} from '../../src/gateway/downstream/era.ts'
-import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
+import { accepts, checkLegacyVersion, checkModernHeaders, classify, decodeHeader } from '../../src/mcp/messages/era.ts'
+import { ProtocolError, readMessage } from '../../src/protocol/jsonrpc.ts'
 
 const limits = { depth: 64, elements: 1_000 }
 const META = 'io.modelcontextprotocol/'

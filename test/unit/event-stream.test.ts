@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EventStream } from '../../src/gateway/upstream/event-stream.ts'
+import { EventStream } from '../../src/upstream/transport/event-stream.ts'
 
 interface StreamContents {
   events: [type: string, data: string][]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createFailedLogins } from '../../src/plugins/failed-logins.ts'
+import { createFailedLogins } from '../../src/http/failed-logins.ts'
 
 interface Line {
   readonly address?: string

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildCatalog, createCatalogCache, type Catalog } from '../../src/gateway/catalog.ts'
-import { createListingCache } from '../../src/gateway/listing.ts'
-import { globalScope, scopeAt, scopeFor } from '../../src/gateway/scope.ts'
-import type { ItemKind, StoredGroup, StoredItem } from '../../src/registry/model.ts'
+import { buildCatalog, createCatalogCache, type Catalog } from '../../src/catalog/catalog.ts'
+import { createListingCache } from '../../src/catalog/list-cache.ts'
+import { globalScope, scopeAt, scopeFor } from '../../src/catalog/scope.ts'
+import type { ItemKind, StoredGroup, StoredItem } from '../../src/registry/model/model.ts'
 import { catalogOf, prompt, resource, stateOf, storedGroup, storedServer, template, tool } from './stored.ts'
 
 const off = { enabled: false }

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse, parseAllDocuments } from 'yaml'
 import { VERSION } from '../../src/domain/version.ts'
-import { settings } from '../../src/settings.ts'
+import { settings } from '../../src/config/settings.ts'
 import { needs } from '../needs.ts'
 
 const folder = fileURLToPath(new URL('../../deploy/helm/towpath/', import.meta.url))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { hasHidden, markHidden } from '../../src/domain/hidden-characters.ts'
+import { hasHidden, markHidden } from '../../src/domain/text/hidden-characters.ts'
 
 const shown = (text: string) => markHidden(text).map((each) => ('mark' in each ? `[${each.mark}]` : each.text))
 

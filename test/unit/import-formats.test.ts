@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { importServers, type ImportedServer } from '../../src/domain/import-formats.ts'
+import { importServers, type ImportedServer } from '../../src/domain/import/formats.ts'
 import { isServerName } from '../../src/domain/names.ts'
 
 const all = (value: unknown, ownUrls: string[] = []): readonly ImportedServer[] => {

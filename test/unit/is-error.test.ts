@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Payload } from '../../src/gateway/payload.ts'
-import { isErrorResult } from '../../src/gateway/is-error.ts'
+import { Payload } from '../../src/json/payload.ts'
+import { isErrorResult } from '../../src/protocol/is-error.ts'
 
 const says = (text: string) => isErrorResult(Payload.of(text))
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createItemNames, type ToolNames } from '../../src/gateway/item-names.ts'
-import type { ItemKind } from '../../src/registry/model.ts'
+import { createItemNames, type ToolNames } from '../../src/catalog/item-names.ts'
+import type { ItemKind } from '../../src/registry/model/model.ts'
 
 const llm = /^[A-Za-z0-9_-]+$/
 

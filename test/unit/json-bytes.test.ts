@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { JsonError, MAX_DEPTH, MAX_MEMBERS, elements, members, skipValue } from '../../src/gateway/json.ts'
-import { quickResult } from '../../src/gateway/upstream/http-message.ts'
-import { membersOfBytes, skipValueBytes } from '../../src/gateway/json-bytes.ts'
+import { JsonError, MAX_DEPTH, MAX_MEMBERS, elements, members, skipValue } from '../../src/json/json.ts'
+import { quickResult } from '../../src/upstream/transport/message.ts'
+import { membersOfBytes, skipValueBytes } from '../../src/json/bytes.ts'
 
 const everyLimits = [
   { depth: MAX_DEPTH, elements: Infinity },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkEachCharacter, checkText } from '../../src/gateway/json-text.ts'
+import { checkEachCharacter, checkText } from '../../src/json/text.ts'
 
 test('short text is checked at every place in its memory, to the last byte of it', () => {
   for (let before = 0; before < 9; before++) {

@@ -10,8 +10,8 @@ import {
   skipValue,
   valueOf,
   withMembers
-} from '../../src/gateway/json.ts'
-import { type ByteLimits, membersOfBytes } from '../../src/gateway/json-bytes.ts'
+} from '../../src/json/json.ts'
+import { type ByteLimits, membersOfBytes } from '../../src/json/bytes.ts'
 import { isJson, problemOf } from '../json-outcomes.ts'
 
 const limits = { depth: MAX_DEPTH, elements: 100_000 }

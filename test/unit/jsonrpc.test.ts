@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  decode,
-  errorText,
-  isBatch,
-  paramsFragment,
-  ProtocolError,
-  readMessage
-} from '../../src/gateway/downstream/jsonrpc.ts'
+import { decode, errorText, isBatch, paramsFragment, ProtocolError, readMessage } from '../../src/protocol/jsonrpc.ts'
 
 const limits = { depth: 64, elements: 1_000 }
 const read = (text: string) => readMessage(text, limits)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { searchableSecrets } from '../../src/domain/known-secrets.ts'
+import { searchableSecrets } from '../../src/domain/secrets/known-secrets.ts'
 
 const hex = '9f86d081884c7d65'
 

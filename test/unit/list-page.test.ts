@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noServers } from '../../src/domain/allow-list.ts'
-import type { Catalog } from '../../src/gateway/catalog.ts'
-import { listPage } from '../../src/gateway/downstream/list-page.ts'
-import { globalScope, scopeAt, scopeFor } from '../../src/gateway/scope.ts'
-import type { ItemKind, StoredServer } from '../../src/registry/model.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { listPage } from '../../src/mcp/messages/list-page.ts'
+import { globalScope, scopeAt, scopeFor } from '../../src/catalog/scope.ts'
+import type { ItemKind, StoredServer } from '../../src/registry/model/model.ts'
 import { catalogOf, prompt, storedGroup, storedServer, tool } from './stored.ts'
 
 /** Tools with a two-byte character in each definition: pages are counted in tools and limited in bytes. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { emptyCatalog } from '../../src/gateway/catalog.ts'
+import { emptyCatalog } from '../../src/catalog/catalog.ts'
 import { createLiveCatalog } from '../../src/gateway/live-catalog.ts'
 
 test('reactions to a new catalog run by phase, sessions that end first, and see the new catalog', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCount, createFamily, createHistogram, record } from '../../src/plugins/otel/families.ts'
+import { createCount, createFamily, createHistogram, record } from '../../src/plugins/telemetry/families.ts'
 
 const definition = {
   name: 'things_total',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { isHeaderName, isHeaderValue, isReservedHeader } from '../../src/domain/http-fields.ts'
-import { isLoopback } from '../../src/domain/loopback.ts'
+import { isHeaderName, isHeaderValue, isReservedHeader } from '../../src/domain/network/http-fields.ts'
+import { isLoopback } from '../../src/domain/network/loopback.ts'
 import { isServerName } from '../../src/domain/names.ts'
-import { isStorable } from '../../src/domain/text.ts'
-import { secureUrlProblem, upstreamUrlProblem } from '../../src/domain/upstream-url.ts'
+import { isStorable } from '../../src/domain/text/text.ts'
+import { secureUrlProblem, upstreamUrlProblem } from '../../src/domain/network/upstream-url.ts'
 
 test('server names: letters, digits, single underscores inside and hyphens, up to 64', () => {
   for (const name of ['a', 'A9', 'a-b_c', 'a-', 'x'.repeat(64)]) assert.ok(isServerName(name), name)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeHeader } from '../../src/gateway/downstream/era.ts'
+import { decodeHeader } from '../../src/mcp/messages/era.ts'
 import {
   mismatchedHeader,
   otherParamHeaders,
   paramHeaderPairs,
   readParamHeaders,
   withoutParamHeaders
-} from '../../src/gateway/param-headers.ts'
+} from '../../src/catalog/param-headers.ts'
 
 const tool = (inputSchema: object) => readParamHeaders(JSON.stringify({ name: 't', inputSchema }))
 

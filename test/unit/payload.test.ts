@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { members } from '../../src/gateway/json.ts'
-import { LARGE_BYTES, Payload } from '../../src/gateway/payload.ts'
+import { members } from '../../src/json/json.ts'
+import { LARGE_BYTES, Payload } from '../../src/json/payload.ts'
 
 const filler = 'é'.repeat(LARGE_BYTES)
 /** The same object as a string, as bytes, as a part of a larger text, and too large for a string. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildCatalog, createCatalogCache } from '../../src/gateway/catalog.ts'
-import { comparePrincipals } from '../../src/gateway/principals.ts'
-import { allowedTo } from '../../src/gateway/scope.ts'
-import type { StoredPrincipal } from '../../src/registry/model.ts'
+import { buildCatalog, createCatalogCache } from '../../src/catalog/catalog.ts'
+import { comparePrincipals } from '../../src/control/principals.ts'
+import { allowedTo } from '../../src/catalog/scope.ts'
+import type { StoredPrincipal } from '../../src/registry/model/model.ts'
 import { sha256, stateOf, storedClient, storedUser } from './stored.ts'
 
 let version = 0

@@ -8,7 +8,7 @@ import {
   signalEntry,
   treeOf,
   type ProcessEntry
-} from '../../src/gateway/upstream/process-table.ts'
+} from '../../src/upstream/stdio/process-table.ts'
 import { until } from '../until.ts'
 import { needs } from '../needs.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLogOutput, formatLine } from '../../src/cli/readable-log.ts'
+import { createLogOutput, formatLine } from '../../src/cli/io/readable-log.ts'
 
 const time = Date.parse('2026-11-21T12:00:01.234Z')
 const line = (more: object) => formatLine(`${JSON.stringify({ level: 40, time, pid: 1, hostname: 'h', ...more })}\n`)

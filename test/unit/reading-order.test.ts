@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createReadingOrder } from '../../src/gateway/reading-order.ts'
-import type { UpstreamOffer, StoredServer } from '../../src/registry/model.ts'
+import { createReadingOrder } from '../../src/control/reading-order.ts'
+import type { UpstreamOffer, StoredServer } from '../../src/registry/model/model.ts'
 
 test('lists that were read earlier are not stored over later ones of the same server', async () => {
   const stored: string[] = []

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { itemRecord, itemRecords, restName, serverRecord } from '../../src/gateway/records.ts'
-import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
+import { itemRecord, itemRecords, restName, serverRecord } from '../../src/control/records.ts'
+import type { ItemKind, StoredItem } from '../../src/registry/model/model.ts'
 import { callerNamed, catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
-import { developmentCaller } from '../../src/gateway/caller.ts'
+import { developmentCaller } from '../../src/catalog/caller.ts'
 
 const recordOf = (item: StoredItem, more: { enabled?: boolean } = {}) => {
   const catalog = catalogOf([storedServer('one', [item], more)])

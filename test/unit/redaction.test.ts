@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRedactor, secretsIn } from '../../src/domain/redaction.ts'
-import { secretArguments } from '../../src/domain/secret-parts.ts'
+import { createRedactor, secretsIn } from '../../src/domain/secrets/redaction.ts'
+import { secretArguments } from '../../src/domain/secrets/secret-parts.ts'
 
 test('secrets are taken out of text in plain, JSON and URL form, the longest first', () => {
   const redact = createRedactor(['tok"en-1', 'tok"en-1-longer', 'a b&c/d'])

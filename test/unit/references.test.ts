@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { expandPlaceholders } from '../../src/domain/placeholders.ts'
-import { createReferences, replaceByReferences } from '../../src/domain/references.ts'
+import { createReferences, replaceByReferences } from '../../src/domain/secrets/references.ts'
 
 const server = {
   name: 's',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import type { Catalog } from '../../src/gateway/catalog.ts'
-import { createRefresher, type RefresherOptions } from '../../src/gateway/refresher.ts'
-import type { UpstreamOffer } from '../../src/registry/model.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { createRefresher, type RefresherOptions } from '../../src/control/refresher.ts'
+import type { UpstreamOffer } from '../../src/registry/model/model.ts'
 import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
 import { until } from '../until.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { unavailable } from '../../src/errors.ts'
-import type { AuditRow } from '../../src/registry/audit.ts'
-import type { Refusal } from '../../src/registry/model.ts'
-import { createRefusalLog } from '../../src/registry/refusals.ts'
+import { unavailable } from '../../src/lib/errors.ts'
+import type { AuditRow } from '../../src/registry/logs/audit.ts'
+import type { Refusal } from '../../src/registry/model/model.ts'
+import { createRefusalLog } from '../../src/registry/logs/refusals.ts'
 import { until } from '../until.ts'
 
 /** Returns the queue with a database that can become unavailable. */

@@ -3,12 +3,12 @@ import { createServer, OutgoingMessage, request, type IncomingMessage } from 'no
 import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
-import { Payload } from '../../src/gateway/payload.ts'
-import { openBatch } from '../../src/gateway/downstream/batch.ts'
-import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
-import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
-import { HttpReply, type HttpReplyOptions } from '../../src/gateway/downstream/reply.ts'
-import { ChannelWriter, type ResponseWriter } from '../../src/gateway/downstream/responder.ts'
+import { Payload } from '../../src/json/payload.ts'
+import { openBatch } from '../../src/mcp/batch.ts'
+import { readMessage } from '../../src/protocol/jsonrpc.ts'
+import { createHeartbeat } from '../../src/mcp/sessions/heartbeat.ts'
+import { HttpReply, type HttpReplyOptions } from '../../src/mcp/sessions/reply.ts'
+import { ChannelWriter, type ResponseWriter } from '../../src/mcp/sessions/response-writer.ts'
 import { until } from '../until.ts'
 
 /** Starts a listener whose responses are written by the test. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { unavailable } from '../../src/errors.ts'
-import { createRowQueue } from '../../src/registry/row-queue.ts'
+import { unavailable } from '../../src/lib/errors.ts'
+import { createRowQueue } from '../../src/registry/logs/row-queue.ts'
 import { until } from '../until.ts'
 
 const BATCH = 3

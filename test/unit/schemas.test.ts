@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/lib/errors.ts'
 import { toServerConfig } from '../../src/routes/server-config.ts'
 import { toolArguments, wrappedArguments } from '../../src/routes/tool-arguments.ts'
 import { namedSchemas } from '../../src/schemas/named.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Catalog } from '../../src/gateway/catalog.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import { parseAllowList } from '../../src/domain/allow-list.ts'
-import { anyByUri, aliasOf, globalScope, scopeFor } from '../../src/gateway/scope.ts'
-import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
+import { anyByUri, aliasOf, globalScope, scopeFor } from '../../src/catalog/scope.ts'
+import type { ItemKind, StoredItem } from '../../src/registry/model/model.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 
 const early = { registeredAt: '2026-01-01T00:00:00.000Z' }

@@ -7,7 +7,7 @@ import {
   maskUrl,
   secretsOfArguments,
   secretsOfUrl
-} from '../../src/domain/secret-parts.ts'
+} from '../../src/domain/secrets/secret-parts.ts'
 
 const hex = '8f14e45fceea167a5a36dedd4bea2543'
 const uuid = '0b6f2c1e-52b5-4c1f-9d3f-0a6a5cf0a111'

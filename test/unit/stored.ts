@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { allServers } from '../../src/domain/allow-list.ts'
-import { buildCatalog, createCatalogCache, type Catalog } from '../../src/gateway/catalog.ts'
-import { createListingCache } from '../../src/gateway/listing.ts'
+import { buildCatalog, createCatalogCache, type Catalog } from '../../src/catalog/catalog.ts'
+import { createListingCache } from '../../src/catalog/list-cache.ts'
 import type {
   ItemKind,
   RegistryState,
@@ -11,8 +11,8 @@ import type {
   StoredServer,
   StoredUser,
   Verdict
-} from '../../src/registry/model.ts'
-import type { Caller } from '../../src/gateway/caller.ts'
+} from '../../src/registry/model/model.ts'
+import type { Caller } from '../../src/catalog/caller.ts'
 
 export const legacyVerdict: Verdict = {
   modern: null,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { truncate, escapeText, isTimestamp, isStorable } from '../../src/domain/text.ts'
+import { truncate, escapeText, isTimestamp, isStorable } from '../../src/domain/text/text.ts'
 
 test('text from outside stays one line that says what it holds', () => {
   assert.equal(

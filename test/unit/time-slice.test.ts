@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTimeSlice } from '../../src/gateway/time-slice.ts'
+import { createTimeSlice } from '../../src/lib/time-slice.ts'
 
 test('a loop gives way once its slice is over, and other work of the event loop runs before it goes on', async () => {
   let time = 0

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseTraceContext, readTraceHeaders, traceHeaders, traceMembers } from '../../src/gateway/trace-context.ts'
+import { parseTraceContext, readTraceHeaders, traceHeaders, traceMembers } from '../../src/protocol/trace-context.ts'
 
 const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
 

@@ -4,10 +4,10 @@ import {
   createSessions as makeSessions,
   type SessionRequest,
   type SessionsOptions
-} from '../../src/gateway/upstream/sessions.ts'
-import { joinObservers } from '../../src/gateway/observation.ts'
-import { silentSink } from '../../src/gateway/upstream/call.ts'
-import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
+} from '../../src/upstream/sessions/sessions.ts'
+import { joinObservers } from '../../src/observe/observation.ts'
+import { silentSink } from '../../src/upstream/transport/call.ts'
+import { createBreaker } from '../../src/upstream/sessions/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { legacyVerdict } from './stored.ts'
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { attributeUrlElicitations, readElicitations } from '../../src/gateway/downstream/url-elicitation.ts'
-import { Payload } from '../../src/gateway/payload.ts'
+import { attributeUrlElicitations, readElicitations } from '../../src/mcp/input/url-elicitation.ts'
+import { Payload } from '../../src/json/payload.ts'
 
 const answer = (error: object) => ({ kind: 'error' as const, body: Payload.of(JSON.stringify(error)) })
 const read = (payload: Payload) => JSON.parse(payload.toString()) as unknown

@@ -4,8 +4,8 @@ import { Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { TestContext } from 'node:test'
 import { StringEnum, Text, TextMap } from '../../src/schemas/shared.ts'
-import { compileValidatorsLazily } from '../../src/compilers.ts'
-import { buildValidator, formatFindings, refuseRepeatedQuery } from '../../src/validation.ts'
+import { compileValidatorsLazily } from '../../src/validation/compilers.ts'
+import { buildValidator, formatFindings, refuseRepeatedQuery } from '../../src/validation/validators.ts'
 import { cpuMs } from '../cpu.ts'
 
 const body = Type.Object(

@@ -1,6 +1,6 @@
 import { useApp, useSource } from '../app-context.ts'
-import { SearchBox } from '../components/search-box.tsx'
-import { Segmented } from '../components/segmented.tsx'
+import { SearchBox } from '../ui/search-box.tsx'
+import { Segmented } from '../ui/segmented.tsx'
 import * as sources from '../sources.ts'
 
 export type Outcomes = 'all' | 'failed' | 'slow'

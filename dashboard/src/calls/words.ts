@@ -1,6 +1,6 @@
 /** Texts about a call. Pure functions. */
 import type { CallEntry } from '../../../src/schemas/call.ts'
-import { MODERN_VERSION } from '../../../src/domain/protocol.ts'
+import { MODERN_VERSION } from '../../../src/domain/mcp-constants.ts'
 import { duration } from '../format.ts'
 
 /** Returns the called item: the public name of a tool or prompt, or a URI. */

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ApiError } from '../api.ts'
-import { ErrorPanel } from '../components/panels.tsx'
+import { ErrorPanel } from '../ui/panels.tsx'
 import { duration } from '../format.ts'
 import type { Answer } from '../results/answer.ts'
 

@@ -5,7 +5,7 @@ import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.t
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { Confirm } from '../components/dialog.tsx'
+import { Confirm } from '../ui/dialog.tsx'
 import { plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'

@@ -1,7 +1,7 @@
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { Confirm } from '../components/dialog.tsx'
+import { Confirm } from '../ui/dialog.tsx'
 import { plural } from '../format.ts'
 import * as sources from '../sources.ts'
 

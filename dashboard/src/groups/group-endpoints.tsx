@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
-import { ClientName } from '../components/clients-seen.tsx'
-import { CopyButton } from '../components/copy-button.tsx'
-import { Ago } from '../components/time.tsx'
+import { ClientName } from '../connect/clients-seen.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { Ago } from '../ui/time.tsx'
 import { link } from '../router.ts'
 
 /** Endpoints of the group. */

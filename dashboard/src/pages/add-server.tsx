@@ -1,12 +1,12 @@
-import { suggestName } from '../../../src/domain/import-name.ts'
+import { suggestName } from '../../../src/domain/import/name.ts'
 import { useApp } from '../app-context.ts'
-import { PageHead } from '../components/page-head.tsx'
-import { PasteImport } from '../components/paste-import.tsx'
-import { ServerEditor } from '../components/server-editor.tsx'
-import { Tabs } from '../components/tabs.tsx'
+import { PageHead } from '../ui/page-head.tsx'
+import { PasteImport } from '../servers/paste-import.tsx'
+import { ServerEditor } from '../servers/server-editor.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
-import { emptyForm, type ServerForm } from '../server-form.ts'
+import { emptyForm, type ServerForm } from '../servers/server-form.ts'
 
 const tabs = [
   { id: 'paste', label: 'Paste mcp.json' },

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
-import { UntrustedText } from '../components/shown.tsx'
+import { UntrustedText } from '../ui/shown.tsx'
 import { count } from '../format.ts'
 import { isJsonObject, isList, printJson, type Json, type JsonObject } from '../form/json.ts'
 import { Runner } from '../form/runner.tsx'

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
-import { UntrustedText } from '../components/shown.tsx'
+import { UntrustedText } from '../ui/shown.tsx'
 import { bytes } from '../format.ts'
 import { isJsonObject, isList, type JsonObject } from '../form/json.ts'
 import { Runner } from '../form/runner.tsx'

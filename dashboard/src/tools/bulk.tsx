@@ -3,7 +3,7 @@ import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.t
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { change, path } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
-import { Dialog } from '../components/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { count, plural } from '../format.ts'
 import { draftOf, emptyDraft, groupInput, withTools } from '../groups/draft.ts'
 import { link } from '../router.ts'

@@ -1,6 +1,6 @@
 import { useApp } from '../app-context.ts'
-import { SearchBox } from '../components/search-box.tsx'
-import { Segmented } from '../components/segmented.tsx'
+import { SearchBox } from '../ui/search-box.tsx'
+import { Segmented } from '../ui/segmented.tsx'
 import { filterQuery, type ToolFilter } from './filter.ts'
 
 interface FilterBarProps {

@@ -1,8 +1,8 @@
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
-import { CopyButton } from '../components/copy-button.tsx'
-import { QualifiedName, UntrustedText } from '../components/shown.tsx'
-import { Switch } from '../components/switch.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { QualifiedName, UntrustedText } from '../ui/shown.tsx'
+import { Switch } from '../ui/switch.tsx'
 import { useSwitch } from './switching.ts'
 
 interface ItemHeadProps {

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
-import { Chevron } from '../components/icons.tsx'
-import { ServerState } from '../components/status.tsx'
+import { Chevron } from '../ui/icons.tsx'
+import { ServerState } from '../ui/status.tsx'
 import { count } from '../format.ts'
 import { CLOSED_ABOVE, PAGE, type Item, type ItemList, type Section } from './list.ts'
 

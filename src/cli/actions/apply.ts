@@ -1,12 +1,12 @@
-import type { Cli } from '../cli.ts'
-import { Failure, usage } from '../failure.ts'
-import { KINDS } from '../kinds.ts'
-import { combineExitCodes, isFatal } from '../outcome.ts'
-import type { Change, Result } from '../plan.ts'
-import { planView } from '../plan-view.ts'
-import { confirm } from '../prompt.ts'
-import type { Action } from '../runner.ts'
-import { planSteps, readPlanContext, type Step } from '../steps.ts'
+import type { Cli } from '../io/cli.ts'
+import { Failure, usage } from '../io/failure.ts'
+import { KINDS } from '../io/kinds.ts'
+import { combineExitCodes, isFatal } from '../apply/exit-codes.ts'
+import type { Change, Result } from '../apply/plan.ts'
+import { planView } from '../apply/plan-view.ts'
+import { confirm } from '../io/prompt.ts'
+import type { Action } from '../io/runner.ts'
+import { planSteps, readPlanContext, type Step } from '../apply/steps.ts'
 
 interface Flags {
   readonly file: string

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox'
 import type { AuditEntry, AuditPage } from '../../schemas/audit.ts'
-import { withQuery } from '../api.ts'
-import type { Column } from '../records.ts'
-import type { Action } from '../runner.ts'
-import { rowsView } from '../views.ts'
+import { withQuery } from '../io/api.ts'
+import type { Column } from '../output/records.ts'
+import type { Action } from '../io/runner.ts'
+import { rowsView } from '../output/views.ts'
 
 type Entry = Static<typeof AuditEntry>
 

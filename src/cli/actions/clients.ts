@@ -1,13 +1,13 @@
 import type { Static } from '@sinclair/typebox'
 import type { Client, IssuedClient } from '../../schemas/principal.ts'
-import type { Cli } from '../cli.ts'
-import { usage } from '../failure.ts'
-import { readObject } from '../input.ts'
-import { itemPath, KINDS } from '../kinds.ts'
-import { withSuggestion } from '../lookup.ts'
-import type { Action } from '../runner.ts'
-import { tokenFromFlags, resolveToken } from '../secret.ts'
-import { recordView } from '../views.ts'
+import type { Cli } from '../io/cli.ts'
+import { usage } from '../io/failure.ts'
+import { readObject } from '../io/input.ts'
+import { itemPath, KINDS } from '../io/kinds.ts'
+import { withSuggestion } from '../output/lookup.ts'
+import type { Action } from '../io/runner.ts'
+import { tokenFromFlags, resolveToken } from '../io/secret.ts'
+import { recordView } from '../output/views.ts'
 
 interface Flags {
   readonly conf?: string

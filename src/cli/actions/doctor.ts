@@ -1,10 +1,10 @@
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import { checkClient } from '../checks/client.ts'
 import { checkGateway } from '../checks/gateway.ts'
-import { EXIT } from '../failure.ts'
-import type { Column } from '../records.ts'
-import type { Action } from '../runner.ts'
-import { rowsView } from '../views.ts'
+import { EXIT } from '../io/failure.ts'
+import type { Column } from '../output/records.ts'
+import type { Action } from '../io/runner.ts'
+import { rowsView } from '../output/views.ts'
 
 const columns: readonly Column<Check>[] = [
   { head: 'status', value: ({ status }) => (status === 'fail' ? 'FAIL' : status) },

@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox'
 import type { KeyRotation } from '../../schemas/keys.ts'
-import { EXIT } from '../failure.ts'
-import type { Action } from '../runner.ts'
-import { recordView } from '../views.ts'
+import { EXIT } from '../io/failure.ts'
+import type { Action } from '../io/runner.ts'
+import { recordView } from '../output/views.ts'
 
 /** Rotates all secrets: repeats the request, which re-encrypts a limited number, while it makes progress. */
 export const rotate: Action = async (cli) => {

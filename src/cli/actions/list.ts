@@ -1,11 +1,11 @@
 import type { Static } from '@sinclair/typebox'
 import type { EffectiveTools } from '../../schemas/tool-group.ts'
-import { withQuery } from '../api.ts'
-import { itemPath, KINDS, type KindName } from '../kinds.ts'
-import { withSuggestion } from '../lookup.ts'
-import type { Records } from '../records.ts'
-import type { Action } from '../runner.ts'
-import { listView } from '../views.ts'
+import { withQuery } from '../io/api.ts'
+import { itemPath, KINDS, type KindName } from '../io/kinds.ts'
+import { withSuggestion } from '../output/lookup.ts'
+import type { Records } from '../output/records.ts'
+import type { Action } from '../io/runner.ts'
+import { listView } from '../output/views.ts'
 
 interface Flags {
   readonly server?: string

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallEntry, CallPage } from '../../schemas/call.ts'
 import type { Static } from '@sinclair/typebox'
-import { withQuery } from '../api.ts'
-import type { Cli } from '../cli.ts'
-import { usage } from '../failure.ts'
-import type { Column } from '../records.ts'
-import type { Action } from '../runner.ts'
-import { row } from '../table.ts'
-import { rowsView } from '../views.ts'
+import { withQuery } from '../io/api.ts'
+import type { Cli } from '../io/cli.ts'
+import { usage } from '../io/failure.ts'
+import type { Column } from '../output/records.ts'
+import type { Action } from '../io/runner.ts'
+import { row } from '../output/table.ts'
+import { rowsView } from '../output/views.ts'
 
 interface Flags {
   readonly follow?: boolean

@@ -1,11 +1,11 @@
 import type { Static } from '@sinclair/typebox'
 import type { Refresh } from '../../schemas/server.ts'
-import type { Cli } from '../cli.ts'
-import { itemPath } from '../kinds.ts'
-import { noteLeftOut, withoutLeftOut } from '../left-out.ts'
-import { withSuggestion } from '../lookup.ts'
-import type { Action } from '../runner.ts'
-import { recordView } from '../views.ts'
+import type { Cli } from '../io/cli.ts'
+import { itemPath } from '../io/kinds.ts'
+import { noteLeftOut, withoutLeftOut } from '../output/left-out.ts'
+import { withSuggestion } from '../output/lookup.ts'
+import type { Action } from '../io/runner.ts'
+import { recordView } from '../output/views.ts'
 
 const read = (cli: Cli, name: string) =>
   withSuggestion(cli, 'server', name, cli.api.post<Static<typeof Refresh>>(`${itemPath('server', name)}/refresh`))

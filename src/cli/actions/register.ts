@@ -1,14 +1,14 @@
 import type { Static } from '@sinclair/typebox'
 import type { Server } from '../../schemas/server.ts'
-import type { Cli } from '../cli.ts'
-import { EXIT, Failure, usage } from '../failure.ts'
-import { expandVariables, parsePairs, readObjects, type InputObject } from '../input.ts'
-import { itemPath } from '../kinds.ts'
-import type { Action } from '../runner.ts'
-import { secretFromArgument, secretFromStdin } from '../secret.ts'
-import { isPending, needsSignIn, registerWithSignIn, type RegistrationResponse } from '../sign-in.ts'
-import { setSwitches, splitSwitches } from '../switches.ts'
-import { listView, recordView } from '../views.ts'
+import type { Cli } from '../io/cli.ts'
+import { EXIT, Failure, usage } from '../io/failure.ts'
+import { expandVariables, parsePairs, readObjects, type InputObject } from '../io/input.ts'
+import { itemPath } from '../io/kinds.ts'
+import type { Action } from '../io/runner.ts'
+import { secretFromArgument, secretFromStdin } from '../io/secret.ts'
+import { isPending, needsSignIn, registerWithSignIn, type RegistrationResponse } from '../io/sign-in.ts'
+import { setSwitches, splitSwitches } from '../apply/switches.ts'
+import { listView, recordView } from '../output/views.ts'
 
 interface Flags {
   readonly name?: string

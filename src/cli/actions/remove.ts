@@ -1,8 +1,8 @@
-import type { Cli } from '../cli.ts'
-import { itemPath, KINDS, type KindName } from '../kinds.ts'
-import { withSuggestion } from '../lookup.ts'
-import { confirm } from '../prompt.ts'
-import type { Action } from '../runner.ts'
+import type { Cli } from '../io/cli.ts'
+import { itemPath, KINDS, type KindName } from '../io/kinds.ts'
+import { withSuggestion } from '../output/lookup.ts'
+import { confirm } from '../io/prompt.ts'
+import type { Action } from '../io/runner.ts'
 
 /** Deletes a resource; asks for confirmation on a terminal only. */
 async function remove(cli: Cli, kind: KindName, name: string): Promise<void> {

@@ -1,10 +1,10 @@
 import type { Static } from '@sinclair/typebox'
 import type { PromptResult } from '../../schemas/prompt.ts'
 import { isObject } from '../../domain/is-object.ts'
-import { formatContents } from '../contents.ts'
-import { parsePairs } from '../input.ts'
-import { withSuggestion } from '../lookup.ts'
-import type { Action } from '../runner.ts'
+import { formatContents } from '../output/contents.ts'
+import { parsePairs } from '../io/input.ts'
+import { withSuggestion } from '../output/lookup.ts'
+import type { Action } from '../io/runner.ts'
 
 export const render: Action<{ readonly arg?: readonly string[] }> = async (cli, [name = ''], { arg }) => {
   const body = { name, arguments: Object.fromEntries(parsePairs(arg, '--arg')) }

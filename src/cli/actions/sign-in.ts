@@ -1,13 +1,13 @@
 import type { Static } from '@sinclair/typebox'
 import type { Initialized, User } from '../../schemas/principal.ts'
-import { updateConfigFile } from '../config-file.ts'
-import type { Cli } from '../cli.ts'
-import { checkToken } from '../connection.ts'
-import { EXIT, Failure, usage } from '../failure.ts'
-import { askSecret } from '../prompt.ts'
-import type { Action } from '../runner.ts'
-import { secretFromArgument, secretFromStdin } from '../secret.ts'
-import { recordView } from '../views.ts'
+import { updateConfigFile } from '../io/config-file.ts'
+import type { Cli } from '../io/cli.ts'
+import { checkToken } from '../io/connection.ts'
+import { EXIT, Failure, usage } from '../io/failure.ts'
+import { askSecret } from '../io/prompt.ts'
+import type { Action } from '../io/runner.ts'
+import { secretFromArgument, secretFromStdin } from '../io/secret.ts'
+import { recordView } from '../output/views.ts'
 
 /** Saves the token, with the registry URL if given on the command line, since the token belongs to that gateway. */
 async function saveToken(cli: Cli, token: string): Promise<void> {

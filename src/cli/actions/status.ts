@@ -2,12 +2,12 @@ import type { Static } from '@sinclair/typebox'
 import { VERSION } from '../../domain/version.ts'
 import type { User } from '../../schemas/principal.ts'
 import type { Metadata } from '../../schemas/system.ts'
-import type { Cli } from '../cli.ts'
-import { EXIT, Failure } from '../failure.ts'
-import { KINDS, type KindName } from '../kinds.ts'
-import type { Action } from '../runner.ts'
-import { versionMismatch } from '../skew.ts'
-import { recordView } from '../views.ts'
+import type { Cli } from '../io/cli.ts'
+import { EXIT, Failure } from '../io/failure.ts'
+import { KINDS, type KindName } from '../io/kinds.ts'
+import type { Action } from '../io/runner.ts'
+import { versionMismatch } from '../io/version-check.ts'
+import { recordView } from '../output/views.ts'
 
 async function gatewayVersion(cli: Cli): Promise<string> {
   const { version } = (await cli.api.get<Static<typeof Metadata>>('/metadata')).body

@@ -1,12 +1,12 @@
 import type { Static } from '@sinclair/typebox'
 import type { Server } from '../../schemas/server.ts'
-import { usage } from '../failure.ts'
-import { readObject } from '../input.ts'
-import { itemPath } from '../kinds.ts'
-import { withSuggestion } from '../lookup.ts'
-import type { Action } from '../runner.ts'
-import { setSwitches, splitSwitches } from '../switches.ts'
-import { recordView } from '../views.ts'
+import { usage } from '../io/failure.ts'
+import { readObject } from '../io/input.ts'
+import { itemPath } from '../io/kinds.ts'
+import { withSuggestion } from '../output/lookup.ts'
+import type { Action } from '../io/runner.ts'
+import { setSwitches, splitSwitches } from '../apply/switches.ts'
+import { recordView } from '../output/views.ts'
 
 export const updateServer: Action<{ readonly conf: string }> = async (cli, [givenName], { conf }) => {
   const { input, switches } = splitSwitches(await readObject(cli.io, conf))

@@ -1,10 +1,10 @@
 import { isObject } from '../../domain/is-object.ts'
-import { withQuery } from '../api.ts'
-import { withSuggestion } from '../lookup.ts'
-import type { Records } from '../records.ts'
-import type { Action } from '../runner.ts'
-import { table } from '../table.ts'
-import { stripControls } from '../contents.ts'
+import { withQuery } from '../io/api.ts'
+import { withSuggestion } from '../output/lookup.ts'
+import type { Records } from '../output/records.ts'
+import type { Action } from '../io/runner.ts'
+import { table } from '../output/table.ts'
+import { stripControls } from '../output/contents.ts'
 
 const typeOf = (schema: unknown): string => {
   if (!isObject(schema)) return 'any'

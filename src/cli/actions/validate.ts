@@ -1,12 +1,12 @@
-import { checkBody, FILE_KINDS, kindOf, type FileKind } from '../check.ts'
-import type { Cli } from '../cli.ts'
-import { usage } from '../failure.ts'
-import { readObjects, type InputObject } from '../input.ts'
-import { KINDS } from '../kinds.ts'
-import type { Action } from '../runner.ts'
-import { resolveToken } from '../secret.ts'
-import { splitSwitches } from '../switches.ts'
-import { rowsView } from '../views.ts'
+import { checkBody, FILE_KINDS, kindOf, type FileKind } from '../apply/check.ts'
+import type { Cli } from '../io/cli.ts'
+import { usage } from '../io/failure.ts'
+import { readObjects, type InputObject } from '../io/input.ts'
+import { KINDS } from '../io/kinds.ts'
+import type { Action } from '../io/runner.ts'
+import { resolveToken } from '../io/secret.ts'
+import { splitSwitches } from '../apply/switches.ts'
+import { rowsView } from '../output/views.ts'
 
 async function check(cli: Cli, input: InputObject, kind: FileKind): Promise<void> {
   if (kind === 'server') return checkBody(kind, splitSwitches(input).input)

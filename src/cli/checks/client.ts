@@ -1,12 +1,12 @@
 import type { Static } from '@sinclair/typebox'
-import { isLoopback } from '../../domain/loopback.ts'
+import { isLoopback } from '../../domain/network/loopback.ts'
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { Metadata } from '../../schemas/system.ts'
-import type { ApiResponse } from '../api.ts'
-import type { Cli } from '../cli.ts'
-import { readFileAccess } from '../config-file.ts'
-import { EXIT, Failure } from '../failure.ts'
-import { versionMismatch } from '../skew.ts'
+import type { ApiResponse } from '../io/api.ts'
+import type { Cli } from '../io/cli.ts'
+import { readFileAccess } from '../io/config-file.ts'
+import { EXIT, Failure } from '../io/failure.ts'
+import { versionMismatch } from '../io/version-check.ts'
 
 /** Tolerance: a `Date` header has whole seconds and is set when the response starts. */
 const CLOCK_MS = 5_000

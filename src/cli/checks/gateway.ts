@@ -4,8 +4,8 @@ import type { Check, Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
 import type { User } from '../../schemas/principal.ts'
 import type { Server } from '../../schemas/server.ts'
 import type { Stats } from '../../schemas/stats.ts'
-import type { Cli } from '../cli.ts'
-import { EXIT, Failure } from '../failure.ts'
+import type { Cli } from '../io/cli.ts'
+import { EXIT, Failure } from '../io/failure.ts'
 
 /** Results of the checks that need the gateway. */
 export interface GatewayChecks {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Runner } from '../runner.ts'
+import type { Runner } from '../io/runner.ts'
 import { addPrincipals } from './principals.ts'
 
 /** Adds the commands for administration: the gateway, principals, logs, files and completion. */
@@ -95,9 +95,9 @@ export function addAdministration(program: Command, run: Runner): void {
   program
     .command('completion <shell>')
     .description('Print the completion script for bash, zsh or fish; it also completes names from the gateway')
-    .action(run(async () => (await import('../actions/completion.ts')).completion))
+    .action(run(async () => (await import('../completion/script.ts')).completion))
   program
     .command('__complete <shell> [words...]', { hidden: true })
     .description('List the completions of a command line; for completion scripts')
-    .action(run(async () => (await import('../actions/complete.ts')).complete))
+    .action(run(async () => (await import('../completion/complete.ts')).complete))
 }

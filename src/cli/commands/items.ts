@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { KINDS, type KindName } from '../kinds.ts'
-import type { Runner } from '../runner.ts'
+import { KINDS, type KindName } from '../io/kinds.ts'
+import type { Runner } from '../io/runner.ts'
 import { collect } from './servers.ts'
 
 const about: Readonly<Record<KindName, string>> = {

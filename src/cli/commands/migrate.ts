@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { StartFlags } from '../../config.ts'
+import type { StartFlags } from '../../config/config.ts'
 import { configure, type StartIo } from './start.ts'
 
 export function addMigrate(program: Command, io: StartIo): void {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { KINDS } from '../kinds.ts'
-import type { Runner } from '../runner.ts'
+import { KINDS } from '../io/kinds.ts'
+import type { Runner } from '../io/runner.ts'
 import { collect } from './servers.ts'
 
 const file = ['-c, --conf <file>', 'JSON or YAML file, or - for stdin'] as const

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { CLIENTS } from '../../domain/client-snippets.ts'
 import { PRODUCT } from '../../domain/product.ts'
-import type { Runner } from '../runner.ts'
+import type { Runner } from '../io/runner.ts'
 
 export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
@@ -68,5 +68,5 @@ export function addServers(program: Command, run: Runner): void {
     .option('--print', 'print the configuration without changing a file (default)')
     .option('--write', 'back up and change the client’s configuration file, and show the change')
     .option('--token-stdin', 'read the token from stdin, for a client that cannot read variables')
-    .action(run(async () => (await import('../actions/connect.ts')).connect))
+    .action(run(async () => (await import('../connect/connect.ts')).connect))
 }

@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander'
-import { ConfigError, readConfig, type Config, type Environment, type StartFlags } from '../../config.ts'
+import { ConfigError, readConfig, type Config, type Environment, type StartFlags } from '../../config/config.ts'
 import { PRODUCT } from '../../domain/product.ts'
-import { exitWithNpm } from '../npm-parent.ts'
-import { createLogOutput } from '../readable-log.ts'
+import { exitWithNpm } from '../io/npm-parent.ts'
+import { createLogOutput } from '../io/readable-log.ts'
 
 /** Environment of the command, passed in so that tests need no process. */
 export interface StartIo {

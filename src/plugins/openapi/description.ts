@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { TITLE } from '../../domain/product.ts'
-import { createDocument, type StaticDocument } from '../documents.ts'
+import { createDocument, type StaticDocument } from '../../http/documents.ts'
 import { createApiDocument, type DocumentOptions } from './document.ts'
 import { css, icon, js } from './theme.ts'
 

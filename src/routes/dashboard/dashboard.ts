@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { calls } from '../calls.ts'
 import { diagnostics } from './diagnostics.ts'
 import { addETags } from './etag.ts'

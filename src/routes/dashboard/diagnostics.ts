@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { Config } from '../../config.ts'
-import { isLoopback } from '../../domain/loopback.ts'
+import type { Config } from '../../config/config.ts'
+import { isLoopback } from '../../domain/network/loopback.ts'
 import { VERSION } from '../../domain/version.ts'
-import { GLOBAL_ENDPOINT } from '../../gateway/endpoint.ts'
-import { settings } from '../../settings.ts'
+import { GLOBAL_ENDPOINT } from '../../catalog/endpoint.ts'
+import { settings } from '../../config/settings.ts'
 import { Diagnostics, type Check } from '../../schemas/dashboard/diagnostics.ts'
 import { baseUrlOf } from '../base-url.ts'
 

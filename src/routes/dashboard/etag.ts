@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { etagMatches } from '../../plugins/documents.ts'
+import { etagMatches } from '../../http/documents.ts'
 
 /** Adds ETags to the responses of GET routes, so that polling pages get 304 if nothing changed. */
 export function addETags(app: FastifyInstance): void {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
-import { unavailable } from '../../errors.ts'
+import { unavailable } from '../../lib/errors.ts'
 import type { ChangeEvent } from '../../schemas/dashboard/events.ts'
 
 const MAX_STREAMS = 100

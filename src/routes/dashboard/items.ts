@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
-import type { ItemKind } from '../../registry/model.ts'
+import type { ItemKind } from '../../registry/model/model.ts'
 import { PromptsView } from '../../schemas/dashboard/prompts.ts'
 import { ResourcesView } from '../../schemas/dashboard/resources.ts'
 import { AcceptedItem, EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
 import { ToolsView } from '../../schemas/dashboard/tools.ts'
 import { errorResponses } from '../../schemas/shared.ts'
 import { sendJson } from '../replies.ts'
-import type { Caller } from '../../gateway/caller.ts'
+import type { Caller } from '../../catalog/caller.ts'
 
 const config = { access: 'admin' } as const
 

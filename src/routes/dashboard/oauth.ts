@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { AppError, invalid } from '../../errors.ts'
+import { AppError, invalid } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { SignInSession } from '../../schemas/dashboard/oauth.ts'
 import { errorResponses, Text } from '../../schemas/shared.ts'

@@ -2,7 +2,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import staticFiles from '@fastify/static'
 import Fastify, { type FastifyPluginAsync, type FastifyReply, type FastifyRequest } from 'fastify'
-import { createDocument, sendDocument, type StaticDocument } from '../../plugins/documents.ts'
+import { createDocument, sendDocument, type StaticDocument } from '../../http/documents.ts'
 import { sendMessagePage } from './message-page.ts'
 
 const config = { access: 'public' } as const

@@ -1,6 +1,6 @@
-import { AppError } from '../../errors.ts'
-import type { AuthorizationRequired, ServerRecord } from '../../gateway/gateway.ts'
-import type { ServerConfig } from '../../registry/model.ts'
+import { AppError } from '../../lib/errors.ts'
+import type { AuthorizationRequired, ServerRecord } from '../../control/gateway.ts'
+import type { ServerConfig } from '../../registry/model/model.ts'
 import type { ServerInput } from '../../schemas/server.ts'
 import { toServerConfig } from '../server-config.ts'
 

@@ -1,4 +1,4 @@
-import type { ActiveClient } from '../../gateway/visitors.ts'
+import type { ActiveClient } from '../../observe/client-activity.ts'
 import type { SeenClient } from '../../schemas/dashboard/shared.ts'
 
 /** Converts an activity record for the dashboard. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import type { GroupRecord } from '../../gateway/gateway.ts'
+import type { GroupRecord } from '../../control/gateway.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ToolGroupPreview, ToolGroupsView, ToolGroupView } from '../../schemas/dashboard/tool-groups.ts'
 import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'

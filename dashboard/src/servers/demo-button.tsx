@@ -1,0 +1,35 @@
+import { useSignal } from '@preact/signals'
+import { change, path, type ApiError } from '../api.ts'
+import { useApp } from '../app-context.ts'
+import { UntrustedText } from '../ui/shown.tsx'
+
+/** Registers the demo server that ships with the gateway. */
+export function DemoButton() {
+  const { store, notice } = useApp()
+  const busy = useSignal(false)
+  const failure = useSignal('')
+  const add = async () => {
+    busy.value = true
+    failure.value = ''
+    try {
+      await change('POST', path('servers', 'demo'))
+      notice.value = 'The demo server is added'
+      await store.refresh(new Set(['servers']))
+    } catch (error) {
+      failure.value = (error as ApiError).message
+    }
+    busy.value = false
+  }
+  return (
+    <>
+      <button type="button" class="btn" disabled={busy.value} onClick={() => void add()}>
+        {busy.value ? 'Adding…' : 'Add the demo server'}
+      </button>
+      {failure.value && (
+        <p class="err" role="alert">
+          <UntrustedText text={failure.value} />
+        </p>
+      )}
+    </>
+  )
+}

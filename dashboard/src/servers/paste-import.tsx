@@ -1,0 +1,148 @@
+import { useId } from 'preact/hooks'
+import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
+import { plural, sentence } from '../format.ts'
+import { isEntryFor, summaryOf, useImport, type Import } from './use-import.ts'
+import { Shape } from '../ui/icons.tsx'
+import { ImportNeeds } from './import-needs.tsx'
+import { ImportRow } from './import-row.tsx'
+import { UntrustedText } from '../ui/shown.tsx'
+import { SignIn } from './sign-in.tsx'
+import { Table } from '../ui/table.tsx'
+
+const placeholder = `{
+  "mcpServers": {
+    "github": { "url": "https://api.githubcopilot.com/mcp", "headers": { "Authorization": "Bearer …" } },
+    "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"] }
+  }
+}`
+
+/** Import of a pasted client configuration: shows the parsed servers, then adds each chosen one separately. */
+export function PasteImport() {
+  const pasted = useImport()
+  const id = useId()
+  const { text, servers, isPreviewing, failure } = pasted
+  return (
+    <div class="stack">
+      <div class="field">
+        <label for={id}>Configuration</label>
+        <textarea
+          class="in"
+          id={id}
+          rows={servers.value ? 5 : 10}
+          spellcheck={false}
+          placeholder={placeholder}
+          aria-describedby={`${id}-help`}
+          aria-invalid={failure.value ? 'true' : undefined}
+          value={text.value}
+          onInput={(event) => pasted.paste(event.currentTarget.value)}
+          onPaste={() => setTimeout(() => void pasted.preview())}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void pasted.preview()
+          }}
+        />
+        <span class="help" id={`${id}-help`}>
+          An <code>mcp.json</code> of Claude, Cursor, VS Code or Windsurf, a <code>server.json</code> of the MCP
+          registry, or a registration of Towpath or MCPJungle. Comments and trailing commas are fine.
+        </span>
+      </div>
+      {failure.value && (
+        <p class="err" role="alert">
+          <UntrustedText text={sentence(failure.value)} />
+        </p>
+      )}
+      {servers.value === undefined ? (
+        <div class="actions">
+          <button
+            type="button"
+            class="btn primary"
+            disabled={text.value.trim() === '' || isPreviewing.value}
+            onClick={() => void pasted.preview()}
+          >
+            {isPreviewing.value ? 'Reading…' : 'Preview'}
+          </button>
+        </div>
+      ) : (
+        <Preview pasted={pasted} />
+      )}
+    </div>
+  )
+}
+
+function Preview({ pasted }: { pasted: Import }) {
+  const { chosen, values, progress } = pasted
+  const servers = pasted.servers.value ?? []
+  const isTaken = (server: ImportedServer) => isEntryFor(server, server.name)
+  const isReplacing = servers.some(({ exists, name }) => exists && chosen.value.has(name))
+  const waiting = servers.flatMap(({ name, result }) =>
+    result?.authorization_required ? [{ name, required: result.authorization_required }] : []
+  )
+  return (
+    <>
+      <Table label="Servers in the configuration">
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="vh">Add</span>
+            </th>
+            <th scope="col">Name</th>
+            <th scope="col" class="opt2">
+              Transport
+            </th>
+            <th scope="col" class="opt">
+              Target
+            </th>
+            <th scope="col">State</th>
+          </tr>
+        </thead>
+        <tbody>
+          {servers.map((server, at) => (
+            <ImportRow
+              key={at}
+              server={server}
+              chosen={isTaken(server) && chosen.value.has(server.name)}
+              progress={isTaken(server) ? progress.value.get(server.name) : undefined}
+              onChoose={(isChosen) => pasted.choose(server.name, isChosen)}
+            />
+          ))}
+        </tbody>
+      </Table>
+      <ImportNeeds
+        servers={servers.filter(({ name }) => chosen.value.has(name))}
+        values={values.value}
+        onChange={pasted.setValue}
+      />
+      <div class="actions">
+        <button
+          type="button"
+          class="btn primary"
+          disabled={chosen.value.size === 0 || progress.value.size > 0}
+          onClick={() => void pasted.add()}
+        >
+          {progress.value.size > 0
+            ? `Adding ${plural(progress.value.size, 'server')}…`
+            : chosen.value.size > 0
+              ? `Add ${plural(chosen.value.size, 'server')}`
+              : 'Add servers'}
+        </button>
+        {isReplacing && (
+          <span class="st warn">
+            <Shape tone="warn" />
+            Replaces servers with the same name
+          </span>
+        )}
+        <span class="muted" role="status">
+          {summaryOf(servers)}
+        </span>
+      </div>
+      {waiting.map(({ name, required }) => (
+        <SignIn
+          key={required.session_id}
+          server={name}
+          required={required}
+          onRestart={() => void pasted.addOne(name)}
+          onDone={() => pasted.markAdded(name)}
+        />
+      ))}
+    </>
+  )
+}

@@ -1,0 +1,154 @@
+import { useSignal } from '@preact/signals'
+import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
+import { useApp, useSource } from '../app-context.ts'
+import { count } from '../format.ts'
+import { link } from '../router.ts'
+import { formOf } from './server-form.ts'
+import * as sources from '../sources.ts'
+import { CallTable } from '../calls/call-table.tsx'
+import { ItemTable } from './item-rows.tsx'
+import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
+import { ServerEditor } from './server-editor.tsx'
+import { UntrustedText } from '../ui/shown.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+
+export const serverTabs = ['tools', 'prompts', 'resources', 'calls', 'settings', 'log'] as const
+export type ServerTab = (typeof serverTabs)[number]
+
+function ToolsTab({ name }: { name: string }) {
+  const resource = useSource(sources.tools)
+  return (
+    <AsyncContent resource={resource} subject="The tools">
+      {({ tools }) => (
+        <ItemTable
+          label={`Tools of ${name}`}
+          kind="tools"
+          empty="This server offers no tools"
+          items={tools
+            .filter(({ server }) => server === name)
+            .map((tool) => ({ ...tool, key: tool.canonical_name, href: link('tool', tool.canonical_name) }))}
+        />
+      )}
+    </AsyncContent>
+  )
+}
+
+function PromptsTab({ name }: { name: string }) {
+  const resource = useSource(sources.prompts)
+  return (
+    <AsyncContent resource={resource} subject="The prompts">
+      {({ prompts }) => (
+        <ItemTable
+          label={`Prompts of ${name}`}
+          kind="prompts"
+          empty="This server offers no prompts"
+          items={prompts
+            .filter(({ server }) => server === name)
+            .map((prompt) => ({ ...prompt, key: prompt.canonical_name, href: link('prompt', prompt.canonical_name) }))}
+        />
+      )}
+    </AsyncContent>
+  )
+}
+
+function ResourcesTab({ name }: { name: string }) {
+  const resource = useSource(sources.resources)
+  return (
+    <AsyncContent resource={resource} subject="The resources">
+      {({ resources, templates }) => (
+        <ItemTable
+          label={`Resources of ${name}`}
+          kind="resources"
+          empty="This server offers no resources"
+          items={[
+            ...resources.map((each) => ({ ...each, key: each.uri })),
+            ...templates.map((each) => ({ ...each, key: each.uri_template }))
+          ]
+            .filter(({ server }) => server === name)
+            .map((each) => ({ ...each, description: each.description ?? each.key }))}
+        />
+      )}
+    </AsyncContent>
+  )
+}
+
+function CallsTab({ name }: { name: string }) {
+  const resource = useSource(sources.calls({ server: name, limit: 50 }))
+  const open = useSignal<string | undefined>(undefined)
+  return (
+    <AsyncContent resource={resource} subject="The calls">
+      {({ calls }) =>
+        calls.length === 0 ? (
+          <EmptyPanel title="No calls to this server yet" />
+        ) : (
+          <>
+            <CallTable
+              label={`Calls to ${name}`}
+              calls={calls}
+              open={open.value}
+              onToggle={(id) => (open.value = open.value === id ? undefined : id)}
+            />
+            <p class="more">
+              <a href={link('calls', '', { server: name })}>All calls to {name}</a>
+            </p>
+          </>
+        )
+      }
+    </AsyncContent>
+  )
+}
+
+const LogTab = ({ server }: { server: ServerDetails }) =>
+  server.stderr.length === 0 ? (
+    <EmptyPanel
+      title={server.config_summary.kind === 'stdio' ? 'No output on stderr' : 'Only stdio servers have a log here'}
+    />
+  ) : (
+    <pre class="code log" tabIndex={0} aria-label="Last lines of stderr" role="group">
+      <UntrustedText text={server.stderr.join('\n')} />
+    </pre>
+  )
+
+const labels: Readonly<Record<ServerTab, (server: ServerDetails) => readonly [word: string, count?: number]>> = {
+  tools: ({ tool_count }) => ['Tools', tool_count],
+  prompts: ({ prompt_count }) => ['Prompts', prompt_count],
+  resources: ({ resource_count }) => ['Resources', resource_count],
+  calls: () => ['Calls'],
+  settings: () => ['Settings'],
+  log: () => ['Log']
+}
+
+const contents: Readonly<Record<ServerTab, (server: ServerDetails) => preact.ComponentChildren>> = {
+  tools: ({ name }) => <ToolsTab name={name} />,
+  prompts: ({ name }) => <PromptsTab name={name} />,
+  resources: ({ name }) => <ResourcesTab name={name} />,
+  calls: ({ name }) => <CallsTab name={name} />,
+  settings: (server) => <ServerEditor initial={formOf(server)} name={server.name} />,
+  log: (server) => <LogTab server={server} />
+}
+
+/** Tabs of a server: items, calls and stderr. */
+export function ServerTabs({ server, current }: { server: ServerDetails; current: ServerTab }) {
+  const { location } = useApp()
+  const label = (id: ServerTab) => {
+    const [word, number] = labels[id](server)
+    return (
+      <>
+        {word}
+        {number ? <span class="cnt"> {count(number)}</span> : null}
+      </>
+    )
+  }
+  return (
+    <section class="panel" aria-label="Server details">
+      <Tabs
+        label="Server views"
+        tabs={serverTabs.map((id) => ({ id, label: label(id) }))}
+        current={current}
+        onSelect={(tab) => location.setQuery({ tab })}
+      >
+        {contents[current](server)}
+      </Tabs>
+    </section>
+  )
+}

@@ -1,0 +1,335 @@
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { resolveGroup, type Selection } from '../domain/groups.ts'
+import type {
+  GroupConfig,
+  ItemKind,
+  LeftOut,
+  RegistryState,
+  StoredGroup,
+  StoredItem,
+  StoredPrincipal,
+  StoredServer
+} from '../registry/model/model.ts'
+import { valueOf, withMembers, members } from '../json/json.ts'
+import { unlistedMembers } from './item-shape.ts'
+import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
+import { leftOutOf, type Problem } from './left-out.ts'
+import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
+import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
+import type { Listing, ListingCache, PageCache } from './list-cache.ts'
+import { createPrincipal, indexPrincipals } from './principal-index.ts'
+import type { Scope } from './scope.ts'
+import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
+import type { Caller } from './caller.ts'
+
+/** One tool, prompt, resource or template of the catalog. Immutable. */
+export interface Item {
+  readonly kind: ItemKind
+  readonly server: CatalogServer
+  readonly stored: StoredItem
+  /** Name of a tool or prompt at its server, URI of a resource, URI template of a template. */
+  readonly name: string
+  /** Public name without the server prefix: `name`, unless `TOWPATH_TOOL_NAMES` renames the item. */
+  readonly alias: string
+  /** `<server>__<alias>` for tools and prompts (http-contract.md#names); `name` for resources and templates. */
+  readonly publicName: string
+  /** True if the item and its server are enabled, and the item has no `problem`. */
+  readonly enabled: boolean
+  /** Arguments of a tool that are also sent as HTTP headers. */
+  readonly paramHeaders: ParamHeaders
+  /** Reason that the item is not served, if any. */
+  readonly problem: Problem | undefined
+}
+
+/** Part of the registry that is not served because of an error in the gateway. */
+export interface Fault {
+  /** Kind and name of the part, such as `server "x"`. */
+  readonly subject: string
+  readonly error: unknown
+}
+
+/** A server and everything it offers. Built once per stored revision and shared by all catalogs that contain it. */
+export interface CatalogServer {
+  readonly stored: StoredServer
+  readonly name: string
+  readonly enabled: boolean
+  /** Items of the upstream's lists that are not served, if any. */
+  readonly leftOut: LeftOut | undefined
+  /** Stored items that are not in `items`. */
+  readonly unusable: readonly UnusableItem[]
+  /** Error that occurred while the server was built from the stored record; it then has no items. */
+  readonly fault: Fault | undefined
+  /** Returns all items of a kind, including disabled ones, in the upstream's order. */
+  items(kind: ItemKind): readonly Item[]
+  /** Finds an item by its name or URI at the upstream, or by its alias. */
+  find(kind: ItemKind, name: string): Item | undefined
+  /** Returns the enabled items as MCP list entries. `isBare`: tools and prompts without the server prefix. */
+  listing(kind: ItemKind, isBare?: boolean): Listing
+}
+
+/** Items of one server that a group contains. */
+export interface ServerSelection extends Selection {
+  /** Hash of the selection: equal for equal selections. */
+  readonly contentHash: string
+}
+
+/** Resolved contents of a group. */
+export interface ResolvedGroup {
+  readonly isBare: boolean
+  /** Selections by server name; a server that a group names may not exist. */
+  readonly selections: ReadonlyMap<string, ServerSelection>
+  /** Hash of all selections: equal for groups with the same contents. */
+  readonly contentHash: string
+}
+
+/** A tool group. Built once per stored revision. */
+export interface CatalogGroup extends ResolvedGroup {
+  readonly stored: StoredGroup
+}
+
+/** A user or client with an access token. Built once per stored revision. */
+export interface Principal {
+  readonly stored: StoredPrincipal
+  readonly caller: Caller
+}
+
+/** Snapshot of the registry that all requests are served from. Immutable; replaced as a whole on each change. */
+export interface Catalog {
+  readonly version: string
+  /** True once enterprise mode has its first administrator. */
+  readonly initialized: boolean
+  /** Sorted by name. */
+  readonly servers: readonly CatalogServer[]
+  server(name: string): CatalogServer | undefined
+  /** Sorted by name. */
+  readonly groups: readonly CatalogGroup[]
+  group(name: string): CatalogGroup | undefined
+  /** Users, then clients, each sorted by name. */
+  readonly principals: readonly Principal[]
+  /** Finds a principal by the SHA-256 of an access token. */
+  principal(tokenHash: Buffer): Principal | undefined
+  /** Returns the caller's principal in this catalog; undefined if the caller's token has been revoked or replaced. */
+  currentPrincipal(caller: Caller): Principal | undefined
+  readonly listings: ListingCache
+  readonly faults: readonly Fault[]
+  /** Serialised pages of this catalog's lists, over MCP and over REST. */
+  readonly pages: PageCache
+  /** Scopes of this catalog, by the hash of their group and allow list. */
+  readonly scopes: LRUCache<string, Scope>
+}
+
+/** Returns the problem of a tool that can only be called as a task: the gateway does not proxy tasks. */
+function taskProblem(definition: string): Problem | undefined {
+  if (!definition.includes('"taskSupport"')) return undefined
+  const { execution } = JSON.parse(definition) as { execution?: { taskSupport?: unknown } | null }
+  if (execution?.taskSupport !== 'required') return undefined
+  return { code: 'tasks', reason: 'it can only be called as a task, which the gateway does not support' }
+}
+
+/**
+ * Returns a tool's `execution` member without `taskSupport`, since the gateway does not proxy tasks
+ * (mcp-proxy.md#tasks). Null if nothing remains of the member; undefined if `taskSupport` is absent.
+ */
+function withoutTaskSupport(definition: string): string | null | undefined {
+  const execution = valueOf(definition, members(definition), 'execution')
+  if (!execution?.startsWith('{') || !members(execution).some(({ key }) => key === 'taskSupport')) return undefined
+  const rest = withMembers(execution, { taskSupport: null })
+  return rest === '{}' ? null : rest
+}
+
+/**
+ * Returns an item's entry in MCP lists as JSON text: the upstream's definition under the public name, without members
+ * that clients reject (mcp-proxy.md#names, mcp-proxy.md#bare-names).
+ */
+export function listEntry({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
+  if (kind === 'resource' || kind === 'template') return definitionWith(kind, stored.definition, {})
+  // header annotations matter only over HTTP: on other transports an invalid one is removed
+  const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
+  const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
+  const keepsName = isBare && alias === own
+  const name = keepsName ? {} : { name: JSON.stringify(isBare ? alias : publicName) }
+  const execution = kind === 'tool' ? withoutTaskSupport(definition) : undefined
+  return definitionWith(kind, definition, execution === undefined ? name : { ...name, execution })
+}
+
+function definitionWith(kind: ItemKind, definition: string, changes: Readonly<Record<string, string | null>>): string {
+  const all = { ...unlistedMembers(kind, definition), ...changes }
+  return Object.keys(all).length === 0 ? definition : withMembers(definition, all)
+}
+
+const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
+
+const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
+
+const problemOf = ({ problem }: ParamHeaders): Problem | undefined =>
+  problem === undefined ? undefined : { code: 'parameters', reason: problem }
+
+function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, fault?: Fault): CatalogServer {
+  const byKind = new Map<ItemKind, Item[]>()
+  const byName = new Map<ItemKind, Map<string, Item>>()
+  const listings = new Map<string, Listing>()
+  let leftOut: LeftOut | undefined | null = null
+  const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
+  const server: CatalogServer = {
+    stored,
+    name: stored.name,
+    enabled: stored.enabled,
+    get leftOut() {
+      if (leftOut === null) leftOut = leftOutOf([...unusable, ...kinds.flatMap(items)], stored.leftOut)
+      return leftOut
+    },
+    unusable,
+    fault,
+    items,
+    find: (kind, name) => byName.get(kind)?.get(name),
+    listing(kind, isBare = false) {
+      const key = isBare && isNamed(kind) ? `bare ${kind}` : kind
+      let listing = listings.get(key)
+      if (!listing) {
+        const enabled = items(kind).filter((item) => item.enabled)
+        listings.set(key, (listing = joinListing(enabled.map((item) => listEntry(item, isBare)))))
+      }
+      return listing
+    }
+  }
+  const itemNames = createItemNames(toolNames, stored.name, stored.items)
+  for (const item of stored.items) {
+    const { kind, name } = item
+    if (!byKind.has(kind)) {
+      byKind.set(kind, [])
+      byName.set(kind, new Map())
+    }
+    const entry = createItem(server, item, itemNames)
+    byKind.get(kind)!.push(entry)
+    byName.get(kind)!.set(name, entry).set(entry.alias, entry)
+  }
+  return server
+}
+
+function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): Item {
+  const { kind, name } = item
+  const { stored } = server
+  const isHttp = stored.transport === 'streamable_http'
+  const alias = names.publicPart(kind, name)
+  const publicName = isNamed(kind) ? `${stored.name}__${alias}` : name
+  const paramHeaders = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
+  const problem =
+    names.problem(kind, name) ?? problemOf(paramHeaders) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)
+  const enabled = item.enabled && stored.enabled && problem === undefined
+  return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, problem }
+}
+
+function createServerOrFault(stored: StoredServer, toolNames: ToolNames): CatalogServer {
+  try {
+    return createServer(withUsableItems(stored), toolNames)
+  } catch (error) {
+    // an error in one server must not stop the others, or a revocation, from taking effect
+    const empty = { stored: { ...stored, items: [] }, unusable: [] }
+    return createServer(empty, toolNames, { subject: `server "${stored.name}"`, error })
+  }
+}
+
+const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+
+/** Resolves a group's configuration, which need not be stored, to the selections of its servers. */
+export function resolveSelections(config: GroupConfig): ResolvedGroup {
+  const isBare = config.tool_names === 'bare'
+  const selections = new Map<string, ServerSelection>()
+  for (const [server, selection] of [...resolveGroup(config)].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const { isWhole, names, without = [] } = selection
+    selections.set(server, { ...selection, contentHash: digest([isWhole, [...names].sort(), [...without].sort()]) })
+  }
+  const contentHash = digest([isBare, [...selections].map(([server, selection]) => [server, selection.contentHash])])
+  return { isBare, selections, contentHash }
+}
+
+/**
+ * Parts of catalogs, passed from catalog to catalog: the same object for the same stored revision
+ * (architecture.md#two-planes). A cache belongs to one policy for tool names.
+ */
+export interface CatalogCache {
+  readonly servers: WeakMap<StoredServer, CatalogServer>
+  readonly groups: WeakMap<StoredGroup, CatalogGroup>
+  readonly principals: WeakMap<StoredPrincipal, Principal>
+  readonly listings: ListingCache
+}
+
+export const createCatalogCache = (): CatalogCache => ({
+  servers: new WeakMap(),
+  groups: new WeakMap(),
+  principals: new WeakMap(),
+  listings: createListingCache()
+})
+
+/** Returns a function that builds the catalog's part of a stored record unless the cache has it. */
+const buildOnce =
+  <S extends object, R>(cache: WeakMap<S, R>, build: (stored: S) => R) =>
+  (stored: S): R => {
+    const known = cache.get(stored)
+    if (known !== undefined) return known
+    const built = build(stored)
+    cache.set(stored, built)
+    return built
+  }
+
+const createGroup = (stored: StoredGroup): CatalogGroup => ({ stored, ...resolveSelections(stored) })
+
+/** Builds a value from each stored record; a record that fails is skipped and added to `faults`. */
+function buildEach<S extends { readonly name: string }, R>(
+  kind: string,
+  all: readonly S[],
+  build: (stored: S) => R,
+  faults: Fault[]
+): R[] {
+  return all.flatMap((stored) => {
+    try {
+      return [build(stored)]
+    } catch (error) {
+      faults.push({ subject: `${kind} "${stored.name}"`, error })
+      return []
+    }
+  })
+}
+
+/** Scopes depend on allow lists, of which there may be one for each client. */
+const MAX_SCOPES = 1_000
+
+/**
+ * Builds a catalog; never throws. Reuses the parts in `cache`, and adds to it. `toolNames`: policy for items whose names
+ * clients cannot use.
+ */
+export function buildCatalog(
+  state: RegistryState,
+  cache: CatalogCache = createCatalogCache(),
+  toolNames: ToolNames = 'leave-out'
+): Catalog {
+  const servers = state.servers.map(buildOnce(cache.servers, (stored) => createServerOrFault(stored, toolNames)))
+  const faults = servers.flatMap(({ fault }) => fault ?? [])
+  const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup), faults)
+  const principals = buildEach('principal', state.principals, buildOnce(cache.principals, createPrincipal), faults)
+  const byName = new Map(servers.map((server) => [server.name, server]))
+  const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
+  return {
+    version: state.version,
+    initialized: state.initialized,
+    principals,
+    ...indexPrincipals(principals),
+    servers,
+    server: (name) => byName.get(name),
+    groups,
+    group: (name) => groupsByName.get(name),
+    listings: cache.listings,
+    faults,
+    pages: createPageCache(),
+    scopes: new LRUCache({ max: MAX_SCOPES })
+  }
+}
+
+export const emptyCatalog: Catalog = buildCatalog({
+  version: '0',
+  initialized: false,
+  servers: [],
+  groups: [],
+  principals: []
+})

@@ -1,0 +1,322 @@
+import { allows, allServers, noServers, type AllowList } from '../domain/allow-list.ts'
+import { wholeServer, selects } from '../domain/groups.ts'
+import { splitName } from '../domain/names.ts'
+import { matchesTemplate } from '../domain/uri-template.ts'
+import type { ItemKind } from '../registry/model/model.ts'
+import {
+  listEntry,
+  type Catalog,
+  type ResolvedGroup,
+  type ServerSelection,
+  type Item,
+  type CatalogServer
+} from './catalog.ts'
+import { withMembers } from '../json/json.ts'
+import { joinListing, pickEntries, type Listing } from './list-cache.ts'
+import type { Caller } from './caller.ts'
+
+/** Result of resolving a resource URI. */
+export interface ResourceTarget {
+  readonly server: CatalogServer
+  /** The upstream's own URI. */
+  readonly uri: string
+  /** True if the caller used the form `towpath://<server>/`; answers then use it as well. */
+  readonly isAlias: boolean
+}
+
+/**
+ * Everything that a caller can see and use at an endpoint. Lists, calls, reads, completion and streams all go through
+ * it; an item outside the scope does not exist for the caller.
+ */
+export interface Scope {
+  readonly catalog: Catalog
+  /** Short key, equal for scopes with the same part of their catalog. */
+  readonly contentHash: string
+  /** Enabled servers with at least one item in scope, sorted by name. */
+  readonly servers: readonly CatalogServer[]
+  /** Servers whose prompts and resources are served as well: in a group, those that it includes as a whole. */
+  readonly wholeServers: readonly CatalogServer[]
+  /** True for a single server whose items keep their own names (mcp-proxy.md#bare-names). */
+  readonly isBare: boolean
+  /** Returns true if an item is in scope. */
+  includes(item: Item): boolean
+  /** Returns a tool or prompt by its listed name. */
+  find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
+  /**
+   * Resolves a resource URI (mcp-proxy.md#resource-uris). With `guesses` (the default), a URI that no server lists
+   * resolves to `sender`, the name of the server that sent the caller this URI, else to the only candidate.
+   */
+  resolve(uri: string, guesses?: boolean, sender?: string): ResourceTarget | undefined
+  /**
+   * Resolves a URI of a known server, listed or not; undefined if the server is out of scope or has the URI disabled.
+   */
+  resolveAt(server: string, uri: string): ResourceTarget | undefined
+  /** Resolves a template by its listed string, aliased or not. */
+  resolveTemplate(template: string): ResourceTarget | undefined
+  /** Returns the serialized list entries, one listing per server. */
+  listings(kind: ItemKind): readonly Listing[]
+}
+
+const ALIAS = 'towpath://'
+
+export const aliasOf = (server: string, uri: string) => `${ALIAS}${server}/${uri}`
+
+/** Splits an alias into server and original URI; undefined for other URIs. */
+function splitAlias(uri: string): { server: string; uri: string } | undefined {
+  if (!uri.startsWith(ALIAS)) return undefined
+  const slash = uri.indexOf('/', ALIAS.length)
+  return slash < 0 ? undefined : { server: uri.slice(ALIAS.length, slash), uri: uri.slice(slash + 1) }
+}
+
+const byRegistration = (a: CatalogServer, b: CatalogServer) =>
+  a.stored.registeredAt < b.stored.registeredAt ? -1 : a.stored.registeredAt > b.stored.registeredAt ? 1 : 0
+
+const keys = { resource: 'uri', template: 'uriTemplate' } as const
+
+/** Returns a definition with the alias in place of the URI; on collision the title names the server. */
+function aliasedText(item: Item, collides: boolean): string {
+  const key = keys[item.kind as keyof typeof keys]
+  const alias = JSON.stringify(aliasOf(item.server.name, item.name))
+  const { title } = JSON.parse(item.stored.definition) as { title?: unknown }
+  const changes =
+    collides && typeof title === 'string' ? { title: JSON.stringify(`${title} (${item.server.name})`) } : {}
+  return withMembers(listEntry(item), { [key]: alias, ...changes })
+}
+
+const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
+
+/** A template such as `{+uri}` describes every URI, so it does not show that a URI belongs to its server. */
+const namesScheme = ({ name }: Item) => authority(name) !== undefined
+
+/** Returns 'enabled' if an enabled template matches the URI, 'disabled' if only disabled ones do. Tests each once. */
+function matchAny(templates: readonly Item[], uri: string): 'enabled' | 'disabled' | undefined {
+  let found: 'disabled' | undefined
+  for (const item of templates) {
+    if ((!item.enabled && found) || !matchesTemplate(item.name, uri)) continue
+    if (item.enabled) return 'enabled'
+    found = 'disabled'
+  }
+  return found
+}
+
+const matchTemplates = (server: CatalogServer, uri: string) => matchAny(server.items('template'), uri)
+const matchOwnTemplates = (server: CatalogServer, uri: string) =>
+  matchAny(server.items('template').filter(namesScheme), uri)
+
+/** A URI that only disabled items describe must not reach the server by any step of the resolution. */
+function isDisabled(server: CatalogServer, uri: string): boolean {
+  const item = server.find('resource', uri)
+  return item ? !item.enabled : matchTemplates(server, uri) === 'disabled'
+}
+
+/** Returns true if an enabled template of the server matches a URI that is not listed as a disabled resource. */
+const hasMatchingTemplate = (server: CatalogServer, uri: string, describes = matchOwnTemplates) =>
+  server.find('resource', uri)?.enabled !== false && describes(server, uri) === 'enabled'
+
+const hasResources = (server: CatalogServer) =>
+  server.items('resource').some((item) => item.enabled) || server.items('template').some((item) => item.enabled)
+
+const sharesAuthority = (server: CatalogServer, uri: string) => {
+  const wanted = authority(uri)
+  const same = (item: Item) => item.enabled && authority(item.name) === wanted
+  return wanted !== undefined && (server.items('resource').some(same) || server.items('template').some(same))
+}
+
+/** Returns true if some server's entry or template shows whose URI it is, even if disabled or out of scope. */
+const hasKnownServer = ({ servers }: Catalog, uri: string) =>
+  servers.some((server) => server.find('resource', uri) !== undefined || matchOwnTemplates(server, uri) !== undefined)
+
+/**
+ * Step 5 of the resolution (mcp-proxy.md#resource-uris): the only candidate, else a server with a template that matches
+ * every URI. A URI that is known to belong to another server is never guessed.
+ */
+function guess(catalog: Catalog, ordered: readonly CatalogServer[], uri: string): CatalogServer | undefined {
+  if (hasKnownServer(catalog, uri)) return undefined
+  const candidates = ordered.filter((server) => hasResources(server) && !isDisabled(server, uri))
+  const related = candidates.filter((server) => sharesAuthority(server, uri))
+  if (related.length === 1) return related[0]
+  return candidates.length === 1
+    ? candidates[0]
+    : candidates.find((server) => hasMatchingTemplate(server, uri, matchTemplates))
+}
+
+const emptyGroup: ResolvedGroup = { isBare: false, selections: new Map(), contentHash: 'nothing' }
+const wholePart: ServerSelection = { ...wholeServer, contentHash: '' }
+
+function hasItemIn(server: CatalogServer, part: ServerSelection): boolean {
+  const isOffered = (item: Item | undefined) =>
+    item !== undefined && item.enabled && selects(part, item.name, item.alias)
+  return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
+}
+
+/** Returns the listing of a server's tools in `part`. A whole server shares its own listing. */
+function toolListing({ listings }: Catalog, server: CatalogServer, part: ServerSelection, isBare: boolean): Listing {
+  const source = server.listing('tool', isBare)
+  if (part.isWhole && part.names.size === 0) return source
+  return listings.get(`${server.name} ${isBare} ${part.contentHash}`, source, () => {
+    const enabled = server.items('tool').filter((item) => item.enabled)
+    return pickEntries(
+      source,
+      enabled.flatMap(({ name, alias }, index) => (selects(part, name, alias) ? [index] : []))
+    )
+  })
+}
+
+/** Creates the resolution and the listings of resources and templates among these servers. */
+function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare: boolean) {
+  const byAge = servers.toSorted(byRegistration)
+  const byName = new Map(servers.map((server) => [server.name, server]))
+  /** Parses an alias of a server in scope; such a text has no other meaning. */
+  const readAlias = (text: string): ResourceTarget | undefined => {
+    const alias = isBare ? undefined : splitAlias(text)
+    const server = alias && byName.get(alias.server)
+    return server && { server, uri: alias!.uri, isAlias: true }
+  }
+  /** Returns the item that keeps its original URI: the one of the server that was registered first. */
+  const ownerOf = (kind: 'resource' | 'template', uri: string): Item | undefined => {
+    if (readAlias(uri)) return undefined
+    for (const server of byAge) {
+      const item = server.find(kind, uri)
+      if (item?.enabled) return item
+    }
+    return undefined
+  }
+  const senderOf = (sender: string | undefined, uri: string) => {
+    const server = sender === undefined ? undefined : byName.get(sender)
+    return server && !isDisabled(server, uri) ? server : undefined
+  }
+  return {
+    /** Returns one server's entries; those that collide are listed under their alias. */
+    listing(server: CatalogServer, kind: 'resource' | 'template'): Listing {
+      const source = server.listing(kind)
+      const enabled = server.items(kind).filter((item) => item.enabled)
+      const owners = enabled.map((item) => ownerOf(kind, item.name))
+      if (enabled.every((item, i) => owners[i] === item)) return source
+      const marks = enabled.map((item, i) => (owners[i] === item ? 'o' : owners[i] ? 'c' : 'a')).join('')
+      return catalog.listings.get(`${server.name} ${kind} ${marks}`, source, () =>
+        joinListing(
+          enabled.map((item, i) => (owners[i] === item ? listEntry(item) : aliasedText(item, owners[i] !== undefined)))
+        )
+      )
+    },
+    resolve(uri: string, guesses: boolean, sender?: string): ResourceTarget | undefined {
+      const aliased = readAlias(uri)
+      if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
+      const server =
+        ownerOf('resource', uri)?.server ??
+        byAge.find((each) => hasMatchingTemplate(each, uri)) ??
+        (guesses ? (senderOf(sender, uri) ?? guess(catalog, byAge, uri)) : undefined)
+      return server && { server, uri, isAlias: false }
+    },
+    resolveTemplate(template: string): ResourceTarget | undefined {
+      const aliased = readAlias(template)
+      const item = aliased ? aliased.server.find('template', aliased.uri) : ownerOf('template', template)
+      return item?.enabled ? { server: item.server, uri: item.name, isAlias: aliased !== undefined } : undefined
+    }
+  }
+}
+
+function createScope(
+  catalog: Catalog,
+  group: ResolvedGroup | undefined,
+  allowed: AllowList,
+  contentHash: string
+): Scope {
+  const isBare = group?.isBare ?? false
+  const partOf = ({ name }: CatalogServer) =>
+    allows(allowed, name) ? (group ? group.selections.get(name) : wholePart) : undefined
+  const isInScope = (server: CatalogServer) => {
+    const part = server.enabled ? partOf(server) : undefined
+    return part !== undefined && hasItemIn(server, part)
+  }
+  const servers = catalog.servers.filter(isInScope)
+  const wholeServers = servers.filter((server) => partOf(server)!.isWhole)
+  let lazyUris: ReturnType<typeof createUris> | undefined
+  const uris = () => (lazyUris ??= createUris(catalog, wholeServers, isBare))
+  const includes = (item: Item) => {
+    const part = item.enabled ? partOf(item.server) : undefined
+    return part !== undefined && (item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole)
+  }
+  const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
+    if (isBare) return wholeServers[0]?.find(kind, listedName)
+    const split = splitName(listedName)
+    return split && catalog.server(split.server)?.find(kind, split.name)
+  }
+  const makeListings = (kind: ItemKind): Listing[] => {
+    if (kind === 'tool') return servers.map((server) => toolListing(catalog, server, partOf(server)!, isBare))
+    if (kind === 'prompt') return wholeServers.map((server) => server.listing(kind, isBare))
+    return wholeServers.map((server) => uris().listing(server, kind))
+  }
+  // only listings of whole servers are cached here; those of parts are in the bounded cache of the catalog
+  const listed = new Map<ItemKind, readonly Listing[]>()
+  return {
+    catalog,
+    contentHash,
+    servers,
+    wholeServers,
+    isBare,
+    includes,
+    find(kind, listedName) {
+      const item = lookUp(kind, listedName)
+      return item && includes(item) ? item : undefined
+    },
+    resolve: (uri, guesses = true, sender?: string) => uris().resolve(uri, guesses, sender),
+    resolveAt(name, uri) {
+      const server = wholeServers.find((each) => each.name === name)
+      return server && !isDisabled(server, uri) ? { server, uri, isAlias: false } : undefined
+    },
+    resolveTemplate: (template) => uris().resolveTemplate(template),
+    listings(kind) {
+      if (group || !allowed.isAll) return makeListings(kind)
+      let found = listed.get(kind)
+      if (!found) listed.set(kind, (found = makeListings(kind)))
+      return found
+    }
+  }
+}
+
+/** Returns the scope of a group, or of the global endpoint, for a caller with this allow list. */
+export function scopeFor(catalog: Catalog, group?: ResolvedGroup, allowed: AllowList = allServers): Scope {
+  const ofGroup = group?.contentHash ?? ''
+  const contentHash = allowed.isAll ? ofGroup : `${ofGroup} ${allowed.contentHash}`
+  const known = catalog.scopes.get(contentHash)
+  if (known) return known
+  const scope = createScope(catalog, group, allowed, contentHash)
+  catalog.scopes.set(contentHash, scope)
+  return scope
+}
+
+/** Returns the scope of a group by name, or of the global endpoint. An unknown or removed group has an empty scope. */
+export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: AllowList): Scope =>
+  group === undefined
+    ? scopeFor(catalog, undefined, allowed)
+    : scopeFor(catalog, catalog.group(group) ?? emptyGroup, allowed)
+
+/** Returns the caller's allow list in this catalog: on a stream, the list or the token may have changed since. */
+export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
+  caller.kind === 'client' ? (catalog.currentPrincipal(caller)?.caller.allowed ?? noServers) : allServers
+
+export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
+
+/**
+ * Returns an item by its URI or alias in REST: the item that the URI resolves to, else that of any server, enabled or
+ * not (mcp-proxy.md#resource-uris).
+ */
+export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
+  const scope = globalScope(catalog)
+  const target = kind === 'resource' ? scope.resolve(uri) : scope.resolveTemplate(uri)
+  const inForce = target?.server.find(kind, target.uri)
+  if (inForce) return inForce
+  const alias = splitAlias(uri)
+  const server = alias && catalog.server(alias.server)
+  if (alias && server) return server.find(kind, alias.uri)
+  const byAge = catalog.servers.toSorted(byRegistration)
+  return byAge.map((each) => each.find(kind, uri)).find((item) => item !== undefined)
+}
+
+/** Returns an item by its name in REST, a qualified name or a URI, whether enabled or not. */
+export function anyByName(catalog: Catalog, kind: ItemKind, name: string): Item | undefined {
+  if (kind === 'resource' || kind === 'template') return anyByUri(catalog, kind, name)
+  const split = splitName(name)
+  return split && catalog.server(split.server)?.find(kind, split.name)
+}

@@ -1,0 +1,73 @@
+import type { RegistryState } from '../registry/model/model.ts'
+import { buildCatalog, createCatalogCache, type Catalog } from './catalog.ts'
+import type { ToolNames } from './item-names.ts'
+
+export interface StateApplierOptions {
+  readonly catalog: () => Catalog
+  /** Treatment of items whose names clients cannot use. */
+  readonly toolNames: ToolNames
+  /** Serves the catalog and returns the steps that must follow, the most urgent first. Must not throw. */
+  readonly swap: (next: Catalog) => readonly (() => void)[]
+  readonly onApplied: (ms: number) => void
+  readonly log: { warn(details: object, text: string): void; error(details: object, text: string): void }
+}
+
+/** Builds and serves a catalog from each state of the registry. */
+export interface StateApplier {
+  /** Message for `/ready` if a part of the registry's state is not in effect; else undefined. */
+  readonly problem: string | undefined
+  /** Applies a state. Never throws, so that a faulty state does not keep later ones from being applied. */
+  apply(state: RegistryState): void
+}
+
+const MAX_NAMED = 10
+
+const joinNames = (faults: Catalog['faults']) =>
+  faults
+    .slice(0, MAX_NAMED)
+    .map(({ subject }) => subject)
+    .join(', ')
+
+function problemOf({ faults }: Catalog, failures: number): string | undefined {
+  if (faults.length > 0) return `the gateway cannot read ${joinNames(faults)}; its log says why`
+  return failures > 0 ? 'the last change of the registry is only partly in effect; the log says why' : undefined
+}
+
+export function createStateApplier(options: StateApplierOptions): StateApplier {
+  const { catalog, toolNames, swap, onApplied, log } = options
+  const cache = createCatalogCache()
+  let problem: string | undefined
+
+  /** Logs unusable items and faults, once per stored revision. */
+  const report = (before: Catalog, { servers, faults }: Catalog) => {
+    const known = new Set(before.servers)
+    for (const { name, unusable } of servers.filter((server) => !known.has(server))) {
+      const items = unusable.slice(0, MAX_NAMED)
+      if (items.length > 0) log.warn({ server: name, count: unusable.length, items }, 'stored items cannot be used')
+    }
+    for (const { subject, error: err } of faults.filter((fault) => !before.faults.includes(fault))) {
+      log.error({ err }, `${subject} cannot be read and is not served`)
+    }
+  }
+  return {
+    get problem() {
+      return problem
+    },
+    apply(state) {
+      const startedAt = performance.now()
+      const before = catalog()
+      const next = buildCatalog(state, cache, toolNames)
+      let failures = 0
+      for (const step of [...swap(next), () => report(before, next)]) {
+        try {
+          step()
+        } catch (err) {
+          failures++
+          log.error({ err, version: state.version }, 'a change of the registry is only partly in effect')
+        }
+      }
+      problem = problemOf(next, failures)
+      onApplied(performance.now() - startedAt)
+    }
+  }
+}

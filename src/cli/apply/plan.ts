@@ -1,0 +1,76 @@
+import { difference, type Difference, type Members } from '../../domain/secrets/difference.ts'
+import type { FileKind } from './check.ts'
+
+/** One change towards the declared state. */
+export interface Change {
+  readonly action: 'create' | 'update' | 'delete'
+  readonly kind: FileKind
+  readonly name: string
+  /** Secrets are masked. */
+  readonly difference: Difference
+}
+
+/** A change and its outcome. */
+export interface Result extends Change {
+  readonly outcome: 'planned' | 'done' | 'failed' | 'skipped'
+  readonly error?: string
+}
+
+const isEmptyValue = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  value === false ||
+  (typeof value === 'object' && Object.keys(value).length === 0)
+
+const pick = (value: Members, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(names.flatMap((name) => (isEmptyValue(value[name]) ? [] : [[name, value[name]]])))
+
+const unique = (value: unknown): unknown => (Array.isArray(value) ? [...new Set(value)] : value)
+
+const byTransport: Readonly<Record<string, readonly string[]>> = {
+  stdio: ['command', 'args', 'env'],
+  sse: ['url', 'bearer_token', 'headers'],
+  streamable_http: [
+    'url',
+    'bearer_token',
+    'headers',
+    'oauth_redirect_uri',
+    'oauth_client_id',
+    'oauth_client_secret',
+    'oauth_scopes',
+    'oauth_issuer',
+    'oauth_assume_pkce'
+  ]
+}
+
+/**
+ * Returns the configuration members in canonical form, without empty members and members that the gateway would not
+ * store. Equal forms mean equal configurations.
+ */
+export function normalise(kind: FileKind, value: Members): Record<string, unknown> {
+  if (kind === 'server') {
+    const transportMembers = byTransport[String(value.transport)] ?? []
+    const all = pick(value, ['name', 'transport', 'description', 'session_mode', ...transportMembers])
+    return { ...all, session_mode: all.session_mode ?? 'stateless' }
+  }
+  if (kind === 'user') return pick(value, ['name', 'role'])
+  const lists = kind === 'group' ? ['included_tools', 'included_servers', 'excluded_tools'] : ['allowed_servers']
+  const bare = value.tool_names === 'bare' ? { tool_names: 'bare' } : {}
+  return {
+    ...pick(value, ['name', 'description']),
+    ...Object.fromEntries(lists.map((name) => [name, unique(value[name] ?? [])])),
+    ...bare
+  }
+}
+
+/**
+ * Returns the change from `before` to `after`; undefined if equal. An absent side means that the resource does not
+ * exist there.
+ */
+export function diffResource(kind: FileKind, name: string, before?: Members, after?: Members): Change | undefined {
+  const changes = difference(before, after)
+  if (changes.changed.length === 0) return undefined
+  const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update'
+  return { action, kind, name, difference: changes }
+}

@@ -1,0 +1,143 @@
+import type { Members } from '../../domain/secrets/difference.ts'
+import { MASK } from '../../domain/secrets/secret-parts.ts'
+import { checkBody, FILE_KINDS, type FileKind } from './check.ts'
+import type { Cli } from '../io/cli.ts'
+import { readDesired, type DesiredResource } from './desired.ts'
+import { EXIT, Failure, usage } from '../io/failure.ts'
+import { itemPath, KINDS } from '../io/kinds.ts'
+import { diffResource, normalise, type Change } from './plan.ts'
+import { resolveToken } from '../io/secret.ts'
+import { readCurrent } from './state.ts'
+import { readSwitches, setSwitches, currentSwitches } from './switches.ts'
+import { replacementToken } from './tokens.ts'
+
+/** A change and the function that makes it. */
+export interface Step extends Change {
+  run(): Promise<void>
+}
+
+/** Declarations, and current configurations by kind and name. */
+export interface PlanContext {
+  readonly cli: Cli
+  readonly desired: readonly DesiredResource[]
+  readonly current: ReadonlyMap<FileKind, ReadonlyMap<string, Members> | undefined>
+}
+
+async function planServer({ cli, current }: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
+  const { kind, name, input, switches } = desired
+  checkBody(kind, input)
+  const before = current.get(kind)!.get(name)
+  const [old, body] = [before && normalise(kind, before), normalise(kind, input.value)]
+  const isSame = old !== undefined && diffResource(kind, name, old, body) === undefined
+  const oldSwitches = old && switches ? currentSwitches(switches, await readSwitches(cli, name)) : {}
+  const oldState = old && { ...old, ...oldSwitches }
+  const change = diffResource(kind, name, oldState, { ...body, ...switches })
+  if (!change) return undefined
+  const path = old ? itemPath('server', name) : KINDS.server.path
+  return {
+    ...change,
+    async run() {
+      if (!isSame) await sendServer(cli, old ? 'PUT' : 'POST', path, input.value)
+      await setSwitches(cli, name, switches)
+    }
+  }
+}
+
+async function sendServer(cli: Cli, method: string, path: string, body: object): Promise<void> {
+  const answer = await cli.api.send<{ authorization_required?: { authorization_url: string } }>(method, path, body)
+  const pending = answer.body.authorization_required
+  if (pending) throw new Failure(EXIT.failed, `sign-in required: ${pending.authorization_url}`)
+}
+
+function planGroup({ cli, current }: PlanContext, { kind, name, input }: DesiredResource): Step | undefined {
+  checkBody(kind, input)
+  const before = current.get(kind)!.get(name)
+  const body = normalise(kind, input.value)
+  const change = diffResource(kind, name, before && normalise(kind, before), body)
+  if (!change) return undefined
+  const { group } = KINDS
+  const run = () => (before ? cli.api.put(itemPath('group', name), body) : cli.api.post(group.path, body))
+  return { ...change, run: async () => void (await run()) }
+}
+
+async function planPrincipal({ cli, current }: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
+  const { kind, name, input } = desired
+  const before = current.get(kind)?.get(name)
+  const token = before ? await replacementToken(cli, desired) : (await resolveToken(cli, input, true)).access_token
+  const { access_token_ref: _reference, access_token: _token, ...value } = input.value
+  checkBody(kind, { ...input, value: { ...value, ...(token === undefined ? {} : { access_token: token }) } })
+  const role = before && kind === 'user' && value.role === undefined ? { role: before.role } : {}
+  const body = normalise(kind, { ...value, ...role })
+  const old = before && normalise(kind, before)
+  const secret = token === undefined ? {} : { access_token: MASK }
+  const change = diffResource(kind, name, old, { ...body, ...secret })
+  if (!change) return undefined
+  if (old && old.role !== body.role)
+    throw usage(`${input.from}: the role of user "${name}" cannot be changed`, 'delete the user first')
+  const requestBody = { ...body, ...(token === undefined ? {} : { access_token: token }) }
+  const replacement = kind === 'user' ? { access_token: token } : { description: '', ...requestBody }
+  const run = () =>
+    before ? cli.api.put(itemPath(kind, name), replacement) : cli.api.post(KINDS[kind].path, requestBody)
+  return { ...change, run: async () => void (await run()) }
+}
+
+const planners: {
+  readonly [kind in FileKind]: (
+    context: PlanContext,
+    desired: DesiredResource
+  ) => Promise<Step | undefined> | Step | undefined
+} = {
+  server: planServer,
+  group: planGroup,
+  client: planPrincipal,
+  user: planPrincipal
+}
+
+/** Returns the caller's own user name, which `--prune` never deletes. */
+async function ownName(cli: Cli): Promise<string | undefined> {
+  const { body } = await cli.api.get<{ name?: string }>('/api/v0/users/whoami')
+  return body.name
+}
+
+/**
+ * Plans the deletion of undeclared resources, for each kind with at least one declaration. Servers go last, because the
+ * others refer to them.
+ */
+async function planPrune({ cli, desired, current }: PlanContext): Promise<Step[]> {
+  const steps: Step[] = []
+  for (const kind of ['group', 'client', 'user', 'server'] as const) {
+    const names = new Set(desired.flatMap((each) => (each.kind === kind ? [each.name] : [])))
+    if (names.size === 0) continue
+    const ownUserName = kind === 'user' && current.get(kind) ? await ownName(cli) : undefined
+    for (const [name, before] of current.get(kind) ?? []) {
+      if (names.has(name)) continue
+      if (name === ownUserName)
+        cli.warn(`user "${name}" is not in the files, but you are signed in as this user: not deleted`)
+      const change = name === ownUserName ? undefined : diffResource(kind, name, normalise(kind, before))
+      if (change) steps.push({ ...change, run: async () => void (await cli.api.remove(itemPath(kind, name))) })
+    }
+  }
+  return steps
+}
+
+export async function readPlanContext(cli: Cli, path: string): Promise<PlanContext> {
+  const all = await readDesired(cli, path)
+  const current = new Map<FileKind, ReadonlyMap<string, Members> | undefined>()
+  for (const kind of FILE_KINDS.filter((each) => all.some((desired) => desired.kind === each)))
+    current.set(kind, await readCurrent(cli, kind))
+  const desired = all.filter(({ kind }) => current.get(kind))
+  if (desired.length < all.length) cli.warn('the gateway is in development mode: clients and users are skipped')
+  return { cli, desired, current }
+}
+
+/** Plans all steps before any request changes the gateway. */
+export async function planSteps(context: PlanContext, prunes: boolean): Promise<Step[]> {
+  const steps: Step[] = []
+  for (const kind of FILE_KINDS) {
+    for (const desired of context.desired.filter((each) => each.kind === kind)) {
+      const step = await planners[kind](context, desired)
+      if (step) steps.push(step)
+    }
+  }
+  return prunes ? [...steps, ...(await planPrune(context))] : steps
+}

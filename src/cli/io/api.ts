@@ -1,0 +1,129 @@
+import { isObject } from '../../domain/is-object.ts'
+import type { Connection } from './connection.ts'
+import { answerFailure, EXIT, Failure } from './failure.ts'
+import type { Spinner } from './spinner.ts'
+
+/** A successful response. */
+export interface ApiResponse<T> {
+  readonly status: number
+  readonly headers: Headers
+  /** Raw body; empty if there is none. */
+  readonly text: string
+  readonly body: T
+}
+
+export interface SendOptions {
+  /** Replaces the connection's token; null sends none. */
+  readonly token?: string | null
+  readonly timeoutMs?: number | undefined
+}
+
+/** HTTP client of the gateway. Throws a Failure on any error status. */
+export interface Api {
+  readonly registry: string
+  send<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<ApiResponse<T>>
+  get<T>(path: string): Promise<ApiResponse<T>>
+  post<T>(path: string, body?: unknown): Promise<ApiResponse<T>>
+  put<T>(path: string, body: unknown): Promise<ApiResponse<T>>
+  remove(path: string): Promise<ApiResponse<undefined>>
+}
+
+/** Appends a query to `path`, without undefined members. */
+export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]]
+  )
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function errorOf(status: number, text: string, registry: string): Failure {
+  const body = parse(text)
+  if (isObject(body) && typeof body.error === 'string')
+    return answerFailure(status, body.error, typeof body.code === 'string' ? body.code : undefined)
+  const redirected = status >= 300 && status < 400 ? ' (redirect)' : ''
+  return new Failure(
+    status === 404 ? EXIT.notFound : EXIT.failed,
+    `${registry} answered ${status}${redirected}: this is not a gateway`,
+    {
+      hint: 'check the URL of the gateway, or pass another one with --registry',
+      code: `http_${status}`
+    }
+  )
+}
+
+const networkErrors: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'unknown host name',
+  EAI_AGAIN: 'the host name could not be resolved',
+  ECONNRESET: 'the connection was closed',
+  UND_ERR_SOCKET: 'the connection was closed',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
+  UND_ERR_HEADERS_TIMEOUT: 'the response timed out'
+}
+
+function unreachable(cause: unknown, registry: string): Failure {
+  if (cause instanceof DOMException && cause.name === 'TimeoutError')
+    return new Failure(EXIT.failed, 'no response within --timeout', { cause, code: 'timeout' })
+  const inner = cause instanceof Error ? (cause.cause as { code?: string } | undefined)?.code : undefined
+  const why = inner === undefined ? 'the request failed' : (networkErrors[inner] ?? inner)
+  return new Failure(EXIT.unreachable, `cannot reach ${registry}: ${why}`, {
+    cause,
+    hint: 'start a gateway with `towpath start`, or pass the URL of one with --registry',
+    code: 'unreachable'
+  })
+}
+
+/** `trace` receives one line per request, without secrets. */
+export function createApi({ registry, token }: Connection, trace: (line: string) => void, waiting: Spinner): Api {
+  async function send<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options: SendOptions = {}
+  ): Promise<ApiResponse<T>> {
+    const bearer = options.token === undefined ? token : options.token
+    const began = performance.now()
+    const traceResult = (result: string | number) =>
+      trace(`${method} ${path.split('?', 1)[0]!} ${result} ${Math.round(performance.now() - began)} ms`)
+    let response: Pick<Response, 'status' | 'ok' | 'headers'>
+    let text: string
+    try {
+      const request = fetch(registry + path, {
+        method,
+        redirect: 'manual',
+        headers: {
+          accept: 'application/json',
+          ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' })
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(options.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(options.timeoutMs) })
+      })
+      ;[response, text] = await waiting(request.then(async (answer) => [answer, await answer.text()] as const))
+    } catch (cause) {
+      traceResult('failed')
+      throw unreachable(cause, registry)
+    }
+    traceResult(response.status)
+    if (!response.ok) throw errorOf(response.status, text, registry)
+    const parsed = text === '' ? undefined : parse(text)
+    if (text !== '' && parsed === undefined) throw errorOf(response.status, text, registry)
+    return { status: response.status, headers: response.headers, text, body: parsed as T }
+  }
+  return {
+    registry,
+    send,
+    get: (path) => send('GET', path),
+    post: (path, body) => send('POST', path, body),
+    put: (path, body) => send('PUT', path, body),
+    remove: (path) => send('DELETE', path)
+  }
+}

@@ -1,0 +1,90 @@
+import { createApi, type ApiResponse, type Api } from './api.ts'
+import { configPath, isReadableByOthers, readConfigFile } from './config-file.ts'
+import { resolveConnection, type Connection } from './connection.ts'
+import { createMessages, type Messages } from './messages.ts'
+import { usage } from './failure.ts'
+import { createSpinner } from './spinner.ts'
+import type { CliIo } from './io.ts'
+
+const FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const
+export type Format = (typeof FORMATS)[number]
+
+/** Options of every command. */
+export interface GlobalFlags {
+  readonly registry?: string
+  readonly output?: string
+  readonly json?: boolean
+  readonly quiet?: boolean
+  readonly verbose?: boolean
+  readonly color?: boolean
+  readonly yes?: boolean
+}
+
+/** Human-readable forms of an answer. */
+export interface Views {
+  readonly table: (width: number | undefined) => string
+  /** Default: `table`. */
+  readonly wide?: (width: number | undefined) => string
+  /** For `-o name`: one per line. */
+  readonly names: () => readonly string[]
+}
+
+/** Context of a command. */
+export interface Cli extends Messages {
+  readonly io: CliIo
+  readonly format: Format
+  readonly connection: Connection
+  readonly configPath: string
+  readonly api: Api
+  /** True if stdin and stderr are terminals and `--yes` was not given. */
+  readonly canPrompt: boolean
+  readonly assumesYes: boolean
+  /** Writes data to stdout. */
+  out(text: string): void
+  /** Shows a response of the gateway, or a combination of several, in the requested format. */
+  show(answer: Pick<ApiResponse<unknown>, 'body'> & { readonly text?: string }, views: Views): Promise<void>
+}
+
+function formatOf({ json, output }: GlobalFlags): Format {
+  const format = output ?? (json ? 'json' : 'table')
+  if (!(FORMATS as readonly string[]).includes(format)) throw usage(`-o accepts ${FORMATS.join(', ')}, not "${format}"`)
+  if (json && format !== 'json') throw usage('--json means -o json: use only one of them')
+  return format as Format
+}
+
+async function serialize(format: Format, isTerminal: boolean, body: unknown, text?: string): Promise<string> {
+  if (format === 'yaml') return (await import('yaml')).stringify(body).trimEnd()
+  return isTerminal || text === undefined ? JSON.stringify(body, null, 2) : text
+}
+
+export async function createCli(io: CliIo, flags: GlobalFlags): Promise<Cli> {
+  const format = formatOf(flags)
+  const messages = createMessages(io, flags)
+  const path = configPath(io.home)
+  const file = await readConfigFile(path)
+  if (file.access_token && (await isReadableByOthers(path)))
+    messages.warn(`${path} contains a token and is readable by other users`, `chmod 600 ${path}`)
+  const target = resolveConnection(flags.registry, io.env, file, path)
+  const out = (text: string) => {
+    if (text !== '') io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+  }
+  return {
+    ...messages,
+    io,
+    format,
+    connection: target,
+    configPath: path,
+    api: createApi(target, messages.trace, createSpinner(io, flags)),
+    canPrompt: !flags.yes && Boolean(io.stdin.isTTY && io.stderr.isTTY),
+    assumesYes: Boolean(flags.yes),
+    out,
+    async show({ body, text }, { table, wide = table, names }) {
+      // a terminal of unknown width reports 0
+      const width = (io.stdout.isTTY && io.stdout.columns) || undefined
+      if (format === 'name') return out(names().join('\n'))
+      if (format === 'table') return out(table(width))
+      if (format === 'wide') return out(wide(width))
+      out(await serialize(format, Boolean(io.stdout.isTTY), body, text))
+    }
+  }
+}

@@ -1,0 +1,387 @@
+import { isIPv6 } from 'node:net'
+import { resolve } from 'node:path'
+import type { EgressRule, EgressRules } from '../domain/network/egress.ts'
+import { isLoopback } from '../domain/network/loopback.ts'
+import { ENV_PREFIX } from '../domain/product.ts'
+import { SettingError } from './setting-values.ts'
+import { settings, type Setting } from './settings.ts'
+
+/** Parsed settings of the process (http-contract.md#modes). On the server, only this module reads the environment. */
+export interface Config {
+  readonly mode: 'development' | 'enterprise'
+  readonly host: string
+  readonly port: number
+  /** PostgreSQL URL; undefined selects the embedded store in `dataDir`. */
+  readonly databaseUrl: string | undefined
+  /**
+   * Direct PostgreSQL URL for LISTEN and migrations, bypassing a transaction-mode pooler; undefined with the embedded
+   * store.
+   */
+  readonly directDatabaseUrl: string | undefined
+  /** Absolute path of the folder for the embedded store and, unless a key is configured, the encryption key file. */
+  readonly dataDir: string
+  /** 32 bytes; undefined selects a key file in `dataDir`, created when missing. */
+  readonly encryptionKey: Buffer | undefined
+  /** 32 bytes; the previous key, during a key rotation. */
+  readonly previousKey: Buffer | undefined
+  /** Enterprise mode: access token of the first administrator, used to initialise an empty database at start. */
+  readonly adminToken: string | undefined
+  /** Enterprise mode: bearer secret required by `POST /init`. */
+  readonly initSecret: string | undefined
+  /** Seconds without contact to the database after which requests are refused; 0 disables the limit. */
+  readonly staleLimitS: number
+  readonly demo: boolean
+  readonly otel: boolean
+  /** Bearer token required by `GET /metrics`; undefined: none. */
+  readonly metricsToken: string | undefined
+  /** Enables trace export; the OpenTelemetry SDK reads the endpoint from the environment. */
+  readonly traces: boolean
+  /** Access to `/openapi.json` and `/docs`: everybody, administrators, nobody. */
+  readonly docs: 'on' | 'admin' | 'off'
+  /** Without a trailing slash; undefined: derived from each request. */
+  readonly publicUrl: string | undefined
+  /** Trace context sent to upstreams. */
+  readonly traceContext: 'off' | 'own' | 'all'
+  /** Host names (no port) accepted besides loopback names and the public URL's; null: any (enterprise default). */
+  readonly allowedHosts: readonly string[] | null
+  readonly allowedOrigins: readonly string[]
+  /** Networks of reverse proxies whose `X-Forwarded-For` is trusted. */
+  readonly trustedProxies: readonly EgressRule[]
+  readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  readonly stdio: {
+    readonly enabled: boolean
+    /** Absolute paths of the executables that stdio servers may run; null: any. */
+    readonly commands: readonly string[] | null
+    readonly uid: number | undefined
+    readonly gid: number | undefined
+    /** Working directory of stdio servers; undefined: a new empty folder for each process. */
+    readonly cwd: string | undefined
+    readonly maxProcesses: number
+    /** In enterprise mode. */
+    readonly processesPerPrincipal: number
+    readonly maxQueue: number
+    /** The gateway's environment, of which child processes get a few harmless variables. */
+    readonly environment: Environment
+  }
+  /** Egress rules in addition to the built-in denials. */
+  readonly egress: EgressRules
+  /** Treatment of results that contain secrets of their own server. */
+  readonly resultSecrets: 'redact' | 'block' | 'off'
+  /** Treatment of items whose names clients cannot use. */
+  readonly toolNames: 'leave-out' | 'rename' | 'keep'
+  readonly spareSessions: number
+  /** Milliseconds between refreshes of the upstream lists; 0 = off. */
+  readonly refreshIntervalMs: number
+  readonly auditRetentionDays: number
+  readonly callLog: {
+    readonly enabled: boolean
+    /** Also stores arguments and results. */
+    readonly contents: boolean
+    readonly retention: { readonly days: number; readonly rows: number }
+  }
+  readonly timeouts: {
+    readonly connectMs: number
+    readonly callMs: number
+    readonly callTotalMs: number
+    readonly requestBodyMs: number
+    readonly databaseConnectMs: number
+    readonly databaseQueryMs: number
+    readonly drainMs: number
+    readonly sessionIdleMs: number
+    readonly oauthSessionMs: number
+    readonly oauthRetentionMs: number
+  }
+  readonly limits: {
+    readonly restBodyBytes: number
+    readonly mcpBodyBytes: number
+    readonly jsonDepth: number
+    readonly jsonElements: number
+    readonly batch: number
+    readonly batchBytes: number
+    readonly identifierBytes: number
+    readonly headerBytes: number
+    readonly upstreamResponseBytes: number
+    readonly streamBufferBytes: number
+    readonly sessions: number
+    /** In enterprise mode. */
+    readonly sessionsPerPrincipal: number
+    /** In enterprise mode. */
+    readonly subscriptionsPerPrincipal: number
+    readonly subscriptionBytes: number
+    readonly callBytes: number
+    readonly pendingBytes: number
+    readonly upstreamSessions: number
+    /** In enterprise mode. */
+    readonly upstreamSessionsPerPrincipal: number
+    /** In enterprise mode. */
+    readonly callsPerPrincipal: number
+    /** Per minute and address, in enterprise mode. */
+    readonly failedAuthentications: number
+    readonly connections: number
+    /** Per address or IPv6 /64 network. */
+    readonly connectionsPerAddress: number
+    /** Per connection. */
+    readonly pipelinedRequests: number
+    /** Sum over all connections. */
+    readonly unsentBytes: number
+    readonly unreadAnswerMs: number
+    /** Per cent of the heap limit. */
+    readonly heapPercent: number
+    /** Undefined: the memory of the container or machine. */
+    readonly memoryLimitBytes: number | undefined
+    /** Per cent of `memoryLimitBytes`. */
+    readonly memoryPercent: number
+    readonly eventLoopLagMs: number
+  }
+}
+
+/** Command-line flags; undefined if not given. */
+export interface StartFlags {
+  readonly port?: string | undefined
+  readonly host?: string | undefined
+  readonly enterprise?: boolean | undefined
+  readonly databaseUrl?: string | undefined
+  readonly dataDir?: string | undefined
+  readonly otel?: boolean | undefined
+  readonly demo?: boolean | undefined
+  readonly logLevel?: string | undefined
+}
+
+/** Refuses the start with exit code 2. The message is one line for the operator and contains no secret. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ConfigError'
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+type Key = keyof typeof settings
+type Value<K extends Key> = ReturnType<(typeof settings)[K]['parse']>
+/** Settings with a fallback always have a value. */
+type Reader = <K extends Key>(
+  key: K
+) => (typeof settings)[K] extends { fallback: string } ? Value<K> : Value<K> | undefined
+
+const quoted = (value: string) => JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
+
+function createReader(env: Environment, flags: StartFlags, readFile: (path: string) => string): Reader {
+  const fromFile = (name: string, path: string): string => {
+    try {
+      return readFile(path).trim()
+    } catch {
+      throw new ConfigError(`${name}: the file ${quoted(path)} cannot be read`)
+    }
+  }
+  const fromFlag = (key: Key): string | undefined => {
+    if (key === 'mode') return flags.enterprise ? 'enterprise' : undefined
+    const value = flags[key as keyof StartFlags]
+    return value === undefined ? undefined : String(value)
+  }
+  const find = (key: Key, { variable, flag, file }: Setting): { name: string; value: string } | undefined => {
+    const flagged = fromFlag(key)
+    if (flag && flagged !== undefined) return { name: flag, value: flagged }
+    const inFile = `${variable}_FILE`
+    const [plain, path] = [env[variable], file ? env[inFile] : undefined]
+    if (plain && path) throw new ConfigError(`${variable} and ${inFile} are both set; remove one of them`)
+    if (path) return { name: inFile, value: fromFile(inFile, path) }
+    return plain ? { name: variable, value: plain } : undefined
+  }
+  return ((key: Key) => {
+    const setting: Setting = settings[key]
+    const { name, value } = find(key, setting) ?? { name: setting.variable, value: setting.fallback }
+    if (value === undefined) return undefined
+    try {
+      return setting.parse(value)
+    } catch (error) {
+      if (!(error instanceof SettingError)) throw error
+      throw new ConfigError(`${name} ${error.message}${setting.secret ? '' : `, not ${quoted(value)}`}`)
+    }
+  }) as Reader
+}
+
+/** Builds a database URL from the `POSTGRES_*` settings; undefined without `POSTGRES_HOST`. */
+function urlOfParts(read: Reader): string | undefined {
+  const host = read('postgresHost')
+  if (host === undefined) return undefined
+  const url = new URL('postgres://host')
+  url.username = encodeURIComponent(read('postgresUser'))
+  url.password = encodeURIComponent(read('postgresPassword') ?? '')
+  url.port = String(read('postgresPort'))
+  url.pathname = `/${encodeURIComponent(read('postgresDb'))}`
+  if (host.startsWith('/')) url.searchParams.set('host', host)
+  else url.hostname = isIPv6(host) ? `[${host}]` : host
+  return url.href
+}
+
+/**
+ * Returns the working directory of stdio servers. In enterprise mode each process gets its own folder, so that no
+ * server sees files of another.
+ */
+function stdioFolder(read: Reader): string | undefined {
+  const folder = read('stdioCwd') ?? (read('mode') === 'enterprise' ? undefined : '.')
+  return folder === undefined ? undefined : resolve(folder)
+}
+
+const readStdio = (read: Reader, environment: Environment): Config['stdio'] => ({
+  enabled: read('stdio'),
+  commands: read('stdioCommands') ?? null,
+  uid: read('stdioUid'),
+  gid: read('stdioGid'),
+  cwd: stdioFolder(read),
+  maxProcesses: read('stdioProcesses'),
+  processesPerPrincipal: read('stdioProcessesPerPrincipal') ?? Math.ceil(read('stdioProcesses') / 2),
+  maxQueue: read('stdioQueue'),
+  environment
+})
+
+/** The embedded store keeps fewer rows by default: its queries block the event loop. */
+const readCallLog = (read: Reader, databaseUrl: string | undefined): Config['callLog'] => ({
+  enabled: read('callLog'),
+  contents: read('callLogContents'),
+  retention: {
+    days: read('callLogDays'),
+    rows: read('callLogRows') ?? (databaseUrl === undefined ? 100_000 : 1_000_000)
+  }
+})
+
+const readTimeouts = (read: Reader): Config['timeouts'] => ({
+  connectMs: read('connectMs'),
+  callMs: read('callMs'),
+  callTotalMs: read('callTotalMs'),
+  requestBodyMs: read('requestBodyMs'),
+  databaseConnectMs: read('databaseConnectMs'),
+  databaseQueryMs: read('databaseQueryMs'),
+  drainMs: read('drainMs'),
+  sessionIdleMs: read('sessionIdleMs'),
+  oauthSessionMs: read('oauthSessionMs'),
+  oauthRetentionMs: read('oauthRetentionMs')
+})
+
+const readLimits = (read: Reader): Config['limits'] => ({
+  restBodyBytes: read('restBodyBytes'),
+  mcpBodyBytes: read('mcpBodyBytes'),
+  jsonDepth: read('jsonDepth'),
+  jsonElements: read('jsonElements'),
+  batch: read('batch'),
+  batchBytes: read('batchBytes'),
+  identifierBytes: read('identifierBytes'),
+  headerBytes: read('headerBytes'),
+  upstreamResponseBytes: read('upstreamResponseBytes'),
+  streamBufferBytes: read('streamBufferBytes'),
+  sessions: read('sessions'),
+  sessionsPerPrincipal: read('sessionsPerPrincipal'),
+  subscriptionsPerPrincipal: read('subscriptionsPerPrincipal'),
+  subscriptionBytes: read('subscriptionBytes'),
+  callBytes: read('callBytes'),
+  pendingBytes: read('pendingBytes'),
+  upstreamSessions: read('upstreamSessions'),
+  upstreamSessionsPerPrincipal: read('upstreamSessionsPerPrincipal'),
+  callsPerPrincipal: read('callsPerPrincipal'),
+  failedAuthentications: read('failedAuthentications'),
+  connections: read('connections'),
+  connectionsPerAddress: read('connectionsPerAddress'),
+  pipelinedRequests: read('pipelinedRequests'),
+  unsentBytes: read('unsentBytes'),
+  unreadAnswerMs: read('unreadAnswerMs'),
+  heapPercent: read('heapPercent'),
+  memoryLimitBytes: read('memoryLimitBytes'),
+  memoryPercent: read('memoryPercent'),
+  eventLoopLagMs: read('eventLoopLagMs')
+})
+
+const present = (names: readonly string[], env: Environment) => names.filter((name) => env[name])
+
+const plainSecrets = Object.values<Setting>(settings).flatMap(({ variable, secret }) => (secret ? [variable] : []))
+const enterpriseOnly = [settings.adminToken, settings.initSecret].flatMap(({ variable }) => [
+  variable,
+  `${variable}_FILE`
+])
+
+function modeWarnings({ mode, host, stdio }: Config, env: Environment): string[] {
+  if (mode === 'development') {
+    const open = isLoopback(host)
+      ? []
+      : [`listening on ${host} without authentication: anyone who reaches this port can run commands on this machine`]
+    return [...open, ...present(enterpriseOnly, env).map((name) => `${name} has no effect in development mode`)]
+  }
+  const readable = present(plainSecrets, env)
+  if (readable.length === 0 || !stdio.enabled || stdio.uid !== undefined) return []
+  return [
+    `stdio servers run as the user of the gateway and can read ${readable.join(', ')} from its environment: ` +
+      'use the …_FILE variables, or run them as another user with TOWPATH_STDIO_UID'
+  ]
+}
+
+function warningsOf(config: Config, env: Environment, flags: StartFlags): string[] {
+  const known = new Set(Object.values<Setting>(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
+  const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && env[name] && !known.has(name))
+  const warnings = unknown.sort().map((name) => `${name} is not a setting of this version and has no effect`)
+  warnings.push(...modeWarnings(config, env))
+  if (flags.databaseUrl && new URL(flags.databaseUrl).password) {
+    warnings.push('a password in --database-url is visible in the process list; use DATABASE_URL or DATABASE_URL_FILE')
+  }
+  return warnings
+}
+
+/**
+ * Requires a configured key with PostgreSQL in enterprise mode: other replicas could not decrypt with a local key file.
+ */
+function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
+  if (mode === 'development' || databaseUrl === undefined || encryptionKey) return
+  throw new ConfigError(
+    'TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
+      '32 random bytes as base64, the same for every replica (create one with "openssl rand -base64 32")'
+  )
+}
+
+/**
+ * Reads flags, variables and the files named by variables. Pure except for `readFile`. Throws ConfigError. `warnings`
+ * are lines to print at start.
+ */
+export function readConfig(
+  env: Environment,
+  flags: StartFlags,
+  readFile: (path: string) => string
+): { config: Config; warnings: readonly string[] } {
+  const read = createReader(env, flags, readFile)
+  const mode = read('mode')
+  const isEnterprise = mode === 'enterprise'
+  const databaseUrl = read('databaseUrl') ?? urlOfParts(read)
+  const config: Config = {
+    mode,
+    host: read('host') ?? (isEnterprise ? '0.0.0.0' : '127.0.0.1'),
+    port: read('port'),
+    databaseUrl,
+    directDatabaseUrl: databaseUrl && (read('directDatabaseUrl') ?? databaseUrl),
+    dataDir: resolve(read('dataDir')),
+    encryptionKey: read('encryptionKey'),
+    previousKey: read('previousKey'),
+    adminToken: read('adminToken'),
+    initSecret: read('initSecret'),
+    staleLimitS: read('staleLimitS') ?? (isEnterprise ? 3_600 : 0),
+    demo: read('demo'),
+    metricsToken: read('metricsToken'),
+    otel: read('otel') ?? isEnterprise,
+    traces: read('otlpEndpoint') !== undefined && read('otel') !== false,
+    docs: read('docs'),
+    publicUrl: read('publicUrl'),
+    traceContext: read('traceContext'),
+    allowedHosts: read('allowedHosts') ?? (isEnterprise ? null : []),
+    allowedOrigins: read('allowedOrigins') ?? [],
+    trustedProxies: (read('trustedProxies') ?? []).flat(),
+    logLevel: read('logLevel'),
+    stdio: readStdio(read, env),
+    egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
+    resultSecrets: read('resultSecrets'),
+    toolNames: read('toolNames'),
+    spareSessions: read('spareSessions'),
+    refreshIntervalMs: read('refreshIntervalMs'),
+    auditRetentionDays: read('auditRetentionDays'),
+    callLog: readCallLog(read, databaseUrl),
+    timeouts: readTimeouts(read),
+    limits: readLimits(read)
+  }
+  checkKey(config)
+  return { config, warnings: warningsOf(config, env, flags) }
+}

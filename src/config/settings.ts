@@ -1,0 +1,598 @@
+import { ENV_PREFIX } from '../domain/product.ts'
+import {
+  text,
+  oneOf,
+  integer,
+  onOff,
+  databaseUrl,
+  publicUrl,
+  otlpEndpoint,
+  origins,
+  hosts,
+  databaseHost,
+  commands,
+  egress,
+  proxies,
+  key,
+  token,
+  port,
+  duration,
+  bytes,
+  count,
+  id
+} from './setting-values.ts'
+
+export interface Setting<T = unknown> {
+  readonly variable: string
+  readonly flag?: string
+  /** True if `<variable>_FILE` may name a file that contains the value. */
+  readonly file?: boolean
+  /** True if the value must not appear in any message. */
+  readonly secret?: boolean
+  /** Default value, as text. */
+  readonly fallback?: string
+  /** Default as described in the reference, if it is not a fixed text. */
+  readonly otherwise?: string
+  readonly about: string
+  readonly parse: (text: string) => T
+}
+
+/** All settings: read by `config.ts`, listed in docs/reference/configuration.md. */
+export const settings = {
+  mode: {
+    variable: 'SERVER_MODE',
+    flag: '--enterprise',
+    fallback: 'development',
+    about:
+      '`development` or `enterprise`, in any letter case. Development mode has no authentication; enterprise mode requires tokens.',
+    parse: oneOf('development', 'enterprise')
+  },
+  host: {
+    variable: 'HOST',
+    flag: '--host',
+    otherwise: '`127.0.0.1`; in enterprise mode `0.0.0.0`',
+    about:
+      'Address to listen on. In development mode anyone who reaches the port can run commands, so an address other than loopback prints a warning.',
+    parse: text
+  },
+  port: {
+    variable: 'PORT',
+    flag: '--port',
+    fallback: '8080',
+    about: 'Port to listen on; 0 picks a free one.',
+    parse: port
+  },
+  databaseUrl: {
+    variable: 'DATABASE_URL',
+    flag: '--database-url',
+    file: true,
+    secret: true,
+    otherwise: 'the embedded store',
+    about: 'PostgreSQL database that stores everything, `postgres://…`.',
+    parse: databaseUrl
+  },
+  directDatabaseUrl: {
+    variable: `${ENV_PREFIX}DIRECT_DATABASE_URL`,
+    file: true,
+    secret: true,
+    otherwise: '`DATABASE_URL`',
+    about: 'Direct connection for LISTEN and migrations, if `DATABASE_URL` goes through a transaction-mode pooler.',
+    parse: databaseUrl
+  },
+  postgresHost: {
+    variable: 'POSTGRES_HOST',
+    file: true,
+    about: 'Without `DATABASE_URL`, this and the next four settings form the database URL.',
+    parse: databaseHost
+  },
+  postgresPort: { variable: 'POSTGRES_PORT', file: true, fallback: '5432', about: 'See `POSTGRES_HOST`.', parse: port },
+  postgresUser: {
+    variable: 'POSTGRES_USER',
+    file: true,
+    fallback: 'postgres',
+    about: 'See `POSTGRES_HOST`.',
+    parse: text
+  },
+  postgresPassword: {
+    variable: 'POSTGRES_PASSWORD',
+    file: true,
+    secret: true,
+    otherwise: 'none',
+    about: 'See `POSTGRES_HOST`.',
+    parse: text
+  },
+  postgresDb: { variable: 'POSTGRES_DB', file: true, fallback: 'postgres', about: 'See `POSTGRES_HOST`.', parse: text },
+  dataDir: {
+    variable: `${ENV_PREFIX}DATA_DIR`,
+    flag: '--data-dir',
+    fallback: './.towpath',
+    about: 'Folder of the embedded store and of the encryption key file.',
+    parse: text
+  },
+  encryptionKey: {
+    variable: `${ENV_PREFIX}ENCRYPTION_KEY`,
+    file: true,
+    secret: true,
+    otherwise: 'a key file in the data folder, created when missing; with PostgreSQL in enterprise mode it is required',
+    about: 'Encrypts stored upstream secrets: 32 bytes as base64 or as 64 hexadecimal digits.',
+    parse: key
+  },
+  adminToken: {
+    variable: `${ENV_PREFIX}ADMIN_TOKEN`,
+    file: true,
+    secret: true,
+    about:
+      'Enterprise mode: initialises an empty database at start, with this as the access token of the first administrator. A database that is already initialised is not changed.',
+    parse: token
+  },
+  initSecret: {
+    variable: `${ENV_PREFIX}INIT_SECRET`,
+    file: true,
+    secret: true,
+    about: 'Enterprise mode: required by `POST /init` as `Authorization: Bearer <secret>`.',
+    parse: token
+  },
+  staleLimitS: {
+    variable: `${ENV_PREFIX}STALE_LIMIT`,
+    otherwise: '`0`; in enterprise mode `3600`',
+    about:
+      'Seconds for which a gateway that cannot reach its database keeps serving its last known state; 0 = no limit.',
+    parse: integer(0, 31_536_000)
+  },
+  previousKey: {
+    variable: `${ENV_PREFIX}ENCRYPTION_KEY_PREVIOUS`,
+    file: true,
+    secret: true,
+    about: 'The previous encryption key, during a key rotation.',
+    parse: key
+  },
+  demo: {
+    variable: `${ENV_PREFIX}DEMO`,
+    flag: '--demo',
+    fallback: 'off',
+    about: 'Registers the bundled demo server.',
+    parse: onOff
+  },
+  otel: {
+    variable: 'OTEL_ENABLED',
+    flag: '--otel',
+    otherwise: '`off`; in enterprise mode `on`',
+    about: 'Serves `GET /metrics`.',
+    parse: onOff
+  },
+  metricsToken: {
+    variable: `${ENV_PREFIX}METRICS_TOKEN`,
+    file: true,
+    secret: true,
+    about:
+      'Required by `GET /metrics` as `Authorization: Bearer <token>`. Without it, anyone who reaches the port can read the names of all servers and tools.',
+    parse: token
+  },
+  otlpEndpoint: {
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    about:
+      'Endpoint for traces, for example `http://collector:4318`: a span for each call with a child span for its server, in the trace of the caller. Other trace variables of the OpenTelemetry SDK apply too, such as `OTEL_EXPORTER_OTLP_PROTOCOL`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` and `OTEL_SERVICE_NAME`. `OTEL_ENABLED=off` turns traces off.',
+    parse: otlpEndpoint
+  },
+  docs: {
+    variable: `${ENV_PREFIX}DOCS`,
+    fallback: 'on',
+    about:
+      'Access to the API description, `/openapi.json` and `/docs`: `on` everyone, `admin` administrators only (in development mode everyone), `off` nobody.',
+    parse: oneOf('on', 'admin', 'off')
+  },
+  traceContext: {
+    variable: `${ENV_PREFIX}TRACE_CONTEXT`,
+    fallback: 'own',
+    about:
+      "Trace context sent to servers with a call, in headers and `_meta`. `off`: none. `own`: `traceparent` of the gateway's own span, while it exports traces. `all`: also `traceparent`, `tracestate` and `baggage` of the caller, which may reveal details of your systems to third-party servers.",
+    parse: oneOf('off', 'own', 'all')
+  },
+  logLevel: {
+    variable: `${ENV_PREFIX}LOG_LEVEL`,
+    flag: '--log-level',
+    fallback: 'info',
+    about: 'Lowest level that is logged. Logs are JSON lines on standard error.',
+    parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
+  },
+  publicUrl: {
+    variable: `${ENV_PREFIX}PUBLIC_URL`,
+    otherwise: 'from the request',
+    about: 'URL at which clients reach the gateway. Its host and origin are always accepted.',
+    parse: publicUrl
+  },
+  allowedHosts: {
+    variable: `${ENV_PREFIX}ALLOWED_HOSTS`,
+    otherwise: 'none; in enterprise mode any',
+    about:
+      'Accepted values of `Host`, separated by commas, besides loopback names and, when listening beyond loopback, IP addresses. Protects against DNS rebinding.',
+    parse: hosts
+  },
+  allowedOrigins: {
+    variable: `${ENV_PREFIX}ALLOWED_ORIGINS`,
+    otherwise: 'none',
+    about:
+      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. The origin of the requested host is always allowed. In development mode pages of other loopback origins may send read-only requests, but get no CORS headers.',
+    parse: origins
+  },
+  trustedProxies: {
+    variable: `${ENV_PREFIX}TRUSTED_PROXIES`,
+    otherwise: 'none',
+    about:
+      'Reverse proxies in front of the gateway: addresses, networks such as `10.0.0.0/8`, `private` or `loopback`, separated by commas. On their requests the client is the rightmost address of `X-Forwarded-For` that is not listed here; logs, the audit log and limits per address use it. From anyone else the header is ignored. Other `X-Forwarded-…` headers and `Forwarded` are never read.',
+    parse: proxies
+  },
+  stdio: {
+    variable: `${ENV_PREFIX}STDIO`,
+    fallback: 'on',
+    about: '`off` refuses `stdio` servers.',
+    parse: onOff
+  },
+  stdioCommands: {
+    variable: `${ENV_PREFIX}STDIO_COMMANDS`,
+    otherwise: 'any',
+    about:
+      'Executables that `stdio` servers may start: absolute paths, separated by commas. If set, variables that load code, such as `LD_PRELOAD`, `NODE_OPTIONS` or `PATH`, are refused in `env`.',
+    parse: commands
+  },
+  stdioUid: {
+    variable: `${ENV_PREFIX}STDIO_UID`,
+    otherwise: 'as the gateway',
+    about: 'User id of `stdio` servers.',
+    parse: id
+  },
+  stdioGid: {
+    variable: `${ENV_PREFIX}STDIO_GID`,
+    otherwise: 'as the gateway',
+    about: 'Group id of `stdio` servers.',
+    parse: id
+  },
+  stdioCwd: {
+    variable: `${ENV_PREFIX}STDIO_CWD`,
+    otherwise: "the gateway's working directory; in enterprise mode an empty folder for each process",
+    about: 'Working directory of `stdio` servers.',
+    parse: text
+  },
+  stdioProcesses: {
+    variable: `${ENV_PREFIX}STDIO_PROCESSES`,
+    fallback: '32',
+    about: 'Concurrent processes of `stdio` servers.',
+    parse: integer(1, 10_000)
+  },
+  stdioQueue: {
+    variable: `${ENV_PREFIX}STDIO_QUEUED_CALLS`,
+    fallback: '128',
+    about: 'Calls that may wait for a process; past it 503.',
+    parse: integer(0, 100_000)
+  },
+  stdioProcessesPerPrincipal: {
+    variable: `${ENV_PREFIX}STDIO_PROCESSES_PER_PRINCIPAL`,
+    otherwise: 'half of `TOWPATH_STDIO_PROCESSES`',
+    about:
+      'Processes of `stdio` servers per user or client in enterprise mode. Past it one of its own idle sessions is closed; if there is none the call waits, then gets 429.',
+    parse: count
+  },
+  egressDeny: {
+    variable: `${ENV_PREFIX}EGRESS_DENY`,
+    otherwise: 'none',
+    about:
+      'Addresses that the gateway must not connect to: networks such as `10.0.0.0/8`, host names, `private` or `loopback`, separated by commas. Link-local addresses, cloud metadata services, unspecified, multicast and broadcast addresses, and the gateway itself are denied by default.',
+    parse: egress
+  },
+  egressAllow: {
+    variable: `${ENV_PREFIX}EGRESS_ALLOW`,
+    otherwise: 'none',
+    about:
+      'Exceptions to denied addresses, in the same form. A listed host name may resolve to any address; a listed network may be reached under any name that is not itself denied.',
+    parse: egress
+  },
+  resultSecrets: {
+    variable: `${ENV_PREFIX}RESULT_SECRETS`,
+    fallback: 'redact',
+    about:
+      "Treatment of an answer or notification that contains a secret of its own server (token, headers, variables, secret parameters and arguments): `redact` replaces it with `***`, `block` fails the call, `off` passes it on. Only that server's own secrets of 8 characters or more are searched for. The search takes about 1 µs of CPU for 10 kB and 0.1 ms for 1 MB, with five secrets as with one, and nothing for a server without secrets.",
+    parse: oneOf('redact', 'block', 'off')
+  },
+  toolNames: {
+    variable: `${ENV_PREFIX}TOOL_NAMES`,
+    fallback: 'leave-out',
+    about:
+      "Treatment of tools and prompts whose names clients cannot use. `leave-out`: they are not served; names of tools may contain letters, digits, `_`, `-`, `.` and `/`, and have at most 128 characters together with the server's name. `rename`: they are served under a name of letters, digits, `_` and `-`, of at most 64 characters if the server's name allows it; the same tool always gets the same name. `keep`: they are served unchanged.",
+    parse: oneOf('leave-out', 'rename', 'keep')
+  },
+  spareSessions: {
+    variable: `${ENV_PREFIX}SPARE_SESSIONS`,
+    fallback: '1',
+    about:
+      'Spare sessions, or processes of `stdio` servers, kept ready for each server in `stateless` mode that is called repeatedly; 0 = none.',
+    parse: integer(0, 100)
+  },
+  refreshIntervalMs: {
+    variable: `${ENV_PREFIX}REFRESH_INTERVAL_MS`,
+    fallback: '300000',
+    about: "Interval between refreshes of the servers' lists; one also runs after start. 0 = no refreshes at all.",
+    parse: integer(0, 86_400_000)
+  },
+  auditRetentionDays: {
+    variable: `${ENV_PREFIX}AUDIT_RETENTION_DAYS`,
+    fallback: '90',
+    about: 'Days to keep the audit log.',
+    parse: integer(1, 36_500)
+  },
+  callLog: {
+    variable: `${ENV_PREFIX}CALL_LOG`,
+    fallback: 'on',
+    about: 'Records who called what, the outcome and the duration, for `GET /api/v0/calls` and the charts.',
+    parse: onOff
+  },
+  callLogContents: {
+    variable: `${ENV_PREFIX}CALL_LOG_CONTENTS`,
+    fallback: 'off',
+    about:
+      'Also records arguments and results of calls: the first 4,096 characters, without values that look like secrets. Contents larger than 64 KiB are not recorded.',
+    parse: onOff
+  },
+  callLogDays: {
+    variable: `${ENV_PREFIX}CALL_LOG_RETENTION_DAYS`,
+    fallback: '7',
+    about: 'Days to keep the call log.',
+    parse: integer(1, 36_500)
+  },
+  callLogRows: {
+    variable: `${ENV_PREFIX}CALL_LOG_MAX_ROWS`,
+    otherwise: '`1000000`; with the embedded store `100000`',
+    about: 'Calls to keep in the call log; past it the oldest are deleted.',
+    parse: integer(1, 1_000_000_000)
+  },
+  connectMs: {
+    variable: `${ENV_PREFIX}CONNECT_TIMEOUT_MS`,
+    fallback: '30000',
+    about: 'Time to connect to a server and initialise the session.',
+    parse: duration
+  },
+  callMs: {
+    variable: `${ENV_PREFIX}CALL_TIMEOUT_MS`,
+    fallback: '60000',
+    about: 'Time that a call may take without progress.',
+    parse: duration
+  },
+  callTotalMs: {
+    variable: `${ENV_PREFIX}CALL_TOTAL_TIMEOUT_MS`,
+    fallback: '300000',
+    about: 'Total time of a call.',
+    parse: duration
+  },
+  requestBodyMs: {
+    variable: `${ENV_PREFIX}REQUEST_BODY_TIMEOUT_MS`,
+    fallback: '30000',
+    about: 'Time to receive a request; past it 408.',
+    parse: duration
+  },
+  databaseConnectMs: {
+    variable: `${ENV_PREFIX}DATABASE_CONNECT_TIMEOUT_MS`,
+    fallback: '2000',
+    about: 'Time to wait for a database connection; past it 503.',
+    parse: duration
+  },
+  databaseQueryMs: {
+    variable: `${ENV_PREFIX}DATABASE_QUERY_TIMEOUT_MS`,
+    fallback: '5000',
+    about: 'Time of one database query; past it 503.',
+    parse: duration
+  },
+  drainMs: {
+    variable: `${ENV_PREFIX}DRAIN_TIMEOUT_MS`,
+    fallback: '25000',
+    about: 'Time for requests in progress to finish when the gateway stops.',
+    parse: integer(0, 86_400_000)
+  },
+  sessionIdleMs: {
+    variable: `${ENV_PREFIX}SESSION_IDLE_MS`,
+    fallback: '1800000',
+    about: 'Idle time after which a session ends.',
+    parse: duration
+  },
+  oauthSessionMs: {
+    variable: `${ENV_PREFIX}OAUTH_SESSION_MS`,
+    fallback: '600000',
+    about: 'Time to complete a sign-in at the authorization server of a server.',
+    parse: duration
+  },
+  oauthRetentionMs: {
+    variable: `${ENV_PREFIX}OAUTH_RETENTION_MS`,
+    fallback: '3600000',
+    about: 'Time for which an expired sign-in can still be queried.',
+    parse: duration
+  },
+  restBodyBytes: {
+    variable: `${ENV_PREFIX}REST_BODY_BYTES`,
+    fallback: '1048576',
+    about: 'Request body over REST; past it 413.',
+    parse: bytes
+  },
+  mcpBodyBytes: {
+    variable: `${ENV_PREFIX}MCP_BODY_BYTES`,
+    fallback: '4194304',
+    about: 'Request body on MCP endpoints; past it 413.',
+    parse: bytes
+  },
+  jsonDepth: {
+    variable: `${ENV_PREFIX}JSON_DEPTH_LEVELS`,
+    fallback: '64',
+    about: 'Nesting depth of JSON in a request, 64 at most; past it 400.',
+    parse: integer(2, 64)
+  },
+  jsonElements: {
+    variable: `${ENV_PREFIX}JSON_ELEMENTS`,
+    fallback: '100000',
+    about: 'Members and elements of JSON in a request; past it 400.',
+    parse: integer(100, 10_000_000)
+  },
+  batch: {
+    variable: `${ENV_PREFIX}BATCH_MESSAGES`,
+    fallback: '100',
+    about: 'Messages in a JSON-RPC batch; past it 400.',
+    parse: count
+  },
+  batchBytes: {
+    variable: `${ENV_PREFIX}BATCH_BYTES`,
+    fallback: '4194304',
+    about: 'Responses to a JSON-RPC batch, in total, 256 MiB at most; past it a response is an error.',
+    // V8 limits the length of a string
+    parse: integer(1_024, 268_435_456)
+  },
+  identifierBytes: {
+    variable: `${ENV_PREFIX}IDENTIFIER_BYTES`,
+    fallback: '8192',
+    about:
+      'A URI, name, cursor, token or id in a request on MCP endpoints; past it the error `invalid params`. Eight times as much for `requestState` and `clientInfo`.',
+    parse: integer(256, 1_048_576)
+  },
+  headerBytes: {
+    variable: `${ENV_PREFIX}HEADER_BYTES`,
+    fallback: '16384',
+    about: 'Request line and headers; past it 431.',
+    parse: integer(1_024, 1_048_576)
+  },
+  upstreamResponseBytes: {
+    variable: `${ENV_PREFIX}UPSTREAM_RESPONSE_BYTES`,
+    fallback: '16777216',
+    about: 'One response of a server; past it 502.',
+    parse: bytes
+  },
+  streamBufferBytes: {
+    variable: `${ENV_PREFIX}STREAM_BUFFER_BYTES`,
+    fallback: '4194304',
+    about: 'Unsent bytes of a stream; past it the stream ends.',
+    parse: bytes
+  },
+  sessions: {
+    variable: `${ENV_PREFIX}SESSIONS`,
+    fallback: '10000',
+    about:
+      'Client sessions and listening streams. Past it the session that was idle for longest is closed; if every session has an open stream, and for a new stream, 503.',
+    parse: count
+  },
+  sessionsPerPrincipal: {
+    variable: `${ENV_PREFIX}SESSIONS_PER_PRINCIPAL`,
+    fallback: '1000',
+    about:
+      'The same per client in enterprise mode: its own longest-idle session is closed; if each has an open stream, 429. The same number applies to its listening streams.',
+    parse: count
+  },
+  subscriptionsPerPrincipal: {
+    variable: `${ENV_PREFIX}SUBSCRIPTIONS_PER_PRINCIPAL`,
+    fallback: '10000',
+    about: 'Resource subscriptions per client in enterprise mode; past it 429.',
+    parse: count
+  },
+  subscriptionBytes: {
+    variable: `${ENV_PREFIX}SUBSCRIPTION_BYTES`,
+    fallback: '33554432',
+    about:
+      'Memory for the resource subscriptions of all clients; past it 429. In enterprise mode one client may use a quarter of it.',
+    parse: bytes
+  },
+  callBytes: {
+    variable: `${ENV_PREFIX}CALL_BYTES`,
+    fallback: '134217728',
+    about:
+      'Requests of all calls in progress or waiting; past it 429. In enterprise mode one user or client may use a quarter of it.',
+    parse: bytes
+  },
+  pendingBytes: {
+    variable: `${ENV_PREFIX}PENDING_BYTES`,
+    fallback: '268435456',
+    about:
+      'Unfinished responses and unanswered requests of all servers; past it 502. One server may use a quarter of it.',
+    parse: bytes
+  },
+  upstreamSessions: {
+    variable: `${ENV_PREFIX}UPSTREAM_SESSIONS`,
+    fallback: '5000',
+    about:
+      'Sessions with servers in `stateful` mode over HTTP. Past it an idle session of a caller with more than an equal share is closed, for a caller without sessions any idle one; if there is none, 503.',
+    parse: count
+  },
+  upstreamSessionsPerPrincipal: {
+    variable: `${ENV_PREFIX}UPSTREAM_SESSIONS_PER_PRINCIPAL`,
+    fallback: '500',
+    about:
+      'The same per user or client in enterprise mode: one of its own idle sessions is closed; if all are in use, 429.',
+    parse: count
+  },
+  callsPerPrincipal: {
+    variable: `${ENV_PREFIX}CALLS_PER_PRINCIPAL`,
+    fallback: '64',
+    about: 'Calls in progress per user or client in enterprise mode; past it 429.',
+    parse: count
+  },
+  connections: {
+    variable: `${ENV_PREFIX}CONNECTIONS`,
+    fallback: '20000',
+    about:
+      'Client connections, but at most four fifths of the files that the process may open. Past it the oldest connection without a request in progress is closed; if there is none, the new one.',
+    parse: count
+  },
+  connectionsPerAddress: {
+    variable: `${ENV_PREFIX}CONNECTIONS_PER_ADDRESS`,
+    fallback: '15000',
+    about:
+      'The same per address or IPv6 /64 network. `TOWPATH_TRUSTED_PROXIES` are not counted: behind a proxy that is not listed there all clients share this limit.',
+    parse: count
+  },
+  pipelinedRequests: {
+    variable: `${ENV_PREFIX}PIPELINED_REQUESTS`,
+    fallback: '16',
+    about:
+      'Requests that wait on one connection for the answer to an earlier one; past it the connection is closed after the last of them.',
+    parse: count
+  },
+  unsentBytes: {
+    variable: `${ENV_PREFIX}UNSENT_BYTES`,
+    fallback: '134217728',
+    about:
+      'Bytes of all connections that clients have not read yet; past it the connections that were unread for longest are closed. In enterprise mode one client may use a quarter of it on MCP endpoints.',
+    parse: bytes
+  },
+  unreadAnswerMs: {
+    variable: `${ENV_PREFIX}UNREAD_ANSWER_TIMEOUT_MS`,
+    fallback: '60000',
+    about: 'Time for which a client may read nothing of an answer or stream; past it the connection is closed.',
+    parse: duration
+  },
+  failedAuthentications: {
+    variable: `${ENV_PREFIX}FAILED_AUTHENTICATIONS`,
+    fallback: '600',
+    about:
+      'Requests with a wrong access token per minute and address in enterprise mode; past it 429 instead of 401. Requests with a valid token are never counted or refused, whatever else comes from the same address.',
+    parse: count
+  },
+  heapPercent: {
+    variable: `${ENV_PREFIX}HEAP_PERCENT`,
+    fallback: '90',
+    about:
+      'Memory in use, in per cent of the heap limit of Node.js; past it new work gets 503, while `/health` and administrators are still served.',
+    parse: integer(1, 100)
+  },
+  memoryLimitBytes: {
+    variable: `${ENV_PREFIX}MEMORY_LIMIT_BYTES`,
+    otherwise: 'the limit of the container, or the memory of the machine',
+    about: 'Memory that the process may use, including buffers but not its `stdio` servers.',
+    parse: integer(1_048_576, 1_099_511_627_776)
+  },
+  memoryPercent: {
+    variable: `${ENV_PREFIX}MEMORY_PERCENT`,
+    fallback: '85',
+    about:
+      'Resident memory, in per cent of `TOWPATH_MEMORY_LIMIT_BYTES`; past it new work gets 503 as with `TOWPATH_HEAP_PERCENT`, unless most of it is only retained by the allocator.',
+    parse: integer(1, 100)
+  },
+  eventLoopLagMs: {
+    variable: `${ENV_PREFIX}EVENT_LOOP_LAG_MS`,
+    fallback: '2000',
+    about:
+      'Lag of the event loop; past it for five seconds new work gets 503, while `/health` and administrators are still served.',
+    parse: duration
+  }
+} satisfies Record<string, Setting>

@@ -1,0 +1,71 @@
+import { missingNames } from '../../domain/groups.ts'
+import type { ItemKind } from '../../registry/model/model.ts'
+import type { Attention } from '../../schemas/dashboard/overview.ts'
+import type { ServerView } from '../../schemas/dashboard/servers.ts'
+import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
+import { namesIn } from '../groups.ts'
+import { leftOutCount } from '../../catalog/left-out.ts'
+import { restName } from '../records.ts'
+import { factsOf } from './items.ts'
+
+function serverAttention({ name, status, status_since: since, last_error: detail }: ServerView): Attention[] {
+  if (status !== 'failing' && status !== 'sign_in_needed') return []
+  const about = { name, ...(detail === undefined ? {} : { detail }), ...(since === undefined ? {} : { since }) }
+  return status === 'failing'
+    ? [{ kind: 'server_failing', title: `${name} is failing`, ...about }]
+    : [{ kind: 'sign_in_needed', title: `${name} needs a sign-in`, ...about }]
+}
+
+const MAX_NAMED = 3
+
+/** Returns a single entry per server, because a hostile server may list thousands of items. */
+function leftOutAttention({ name, leftOut }: CatalogServer): Attention[] {
+  if (leftOut === undefined) return []
+  const count = leftOutCount(leftOut)
+  const named = leftOut.items
+    .slice(0, MAX_NAMED)
+    .map(({ kind, name: own, reason }) => `${kind} ${own ?? ''}: ${reason}`)
+  const title = `${count} ${count === 1 ? 'item' : 'items'} of the server ${name} ${count === 1 ? 'is' : 'are'} not served`
+  return [{ kind: 'items_left_out', name, title, detail: named.join('; ') }]
+}
+
+/** Creates a function that returns the entries for an item. `nameOf`: returns the item's name in the routes. */
+const createItemAttention =
+  (what: 'tool' | 'prompt' | 'resource', nameOf: (item: Item) => string) =>
+  (item: Item): Attention[] => {
+    const { accepted, changedAt } = item.stored
+    const name = nameOf(item)
+    const found: Attention[] = []
+    if (accepted !== null) found.push({ kind: `${what}_changed`, name, title: `${name} has changed`, since: changedAt })
+    if (factsOf(item).isHidden)
+      found.push({ kind: `${what}_hidden`, name, title: `${name} contains hidden characters` })
+    return found
+  }
+
+const toolAttention = createItemAttention('tool', ({ publicName }) => publicName)
+const promptAttention = createItemAttention('prompt', ({ publicName }) => publicName)
+const resourceAttention = (catalog: Catalog) => createItemAttention('resource', (item) => restName(catalog, item))
+
+function groupAttention(catalog: Catalog): Attention[] {
+  return catalog.groups.flatMap(({ stored }) => {
+    const { tools, servers } = missingNames(stored, namesIn(catalog))
+    const missing = [...servers, ...tools]
+    if (missing.length === 0) return []
+    const title = `Group ${stored.name} includes names that do not exist`
+    return [{ kind: 'group_missing' as const, name: stored.name, title, detail: missing.slice(0, 10).join(', ') }]
+  })
+}
+
+/** Returns everything that needs the attention of an administrator, the most serious first. */
+export function attentionOf(catalog: Catalog, servers: readonly ServerView[]): Attention[] {
+  const enabled = catalog.servers.filter((server) => server.enabled)
+  const all = (kind: ItemKind) => enabled.flatMap((server) => server.items(kind))
+  return [
+    ...servers.flatMap(serverAttention),
+    ...all('tool').flatMap(toolAttention),
+    ...all('prompt').flatMap(promptAttention),
+    ...[...all('resource'), ...all('template')].flatMap(resourceAttention(catalog)),
+    ...enabled.flatMap(leftOutAttention),
+    ...groupAttention(catalog)
+  ]
+}

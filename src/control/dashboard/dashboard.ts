@@ -1,0 +1,187 @@
+import { notFound } from '../../lib/errors.ts'
+import type { GroupConfig, ItemKind, UpstreamOffer, ServerConfig, StoredServer } from '../../registry/model/model.ts'
+import type { Registry } from '../../registry/registry.ts'
+import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { Attention } from '../../schemas/dashboard/overview.ts'
+import type { PromptsView } from '../../schemas/dashboard/prompts.ts'
+import type { ResourcesView } from '../../schemas/dashboard/resources.ts'
+import type { ServerDetails, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
+import type { ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
+import type { ServerInput } from '../../schemas/server.ts'
+import type { CallFigures } from '../../schemas/stats.ts'
+import type { Attempts } from '../attempts.ts'
+import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
+import type { DashboardEvents } from './dashboard-events.ts'
+import { boundIssuer } from '../../upstream/oauth/bound-issuer.ts'
+import { auditChange } from '../audit-change.ts'
+import { groupOf } from '../../catalog/endpoint.ts'
+import { secretsOrNone } from '../readable-secrets.ts'
+import { anyByName, globalScope } from '../../catalog/scope.ts'
+import { configTarget, type Target } from '../../upstream/transports.ts'
+import type { ActiveClient, ClientActivity } from '../../observe/client-activity.ts'
+import { attentionOf } from './attention.ts'
+import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
+import { countGlobalTools, effectiveOf, previewOf, type EffectiveTools } from './groups.ts'
+import { promptView, resourceView, templateView, toolText } from './items.ts'
+import { withKeptSecrets } from './kept-secrets.ts'
+import { createServerViews, type ServerViewsOptions } from './servers.ts'
+import { runTrial } from './trial.ts'
+import type { Caller } from '../../catalog/caller.ts'
+
+export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
+  readonly registry: Registry
+  readonly attempts: Attempts
+  readonly events: DashboardEvents
+  readonly clientActivity: ClientActivity
+  catalog(): Catalog
+  targetOf(stored: StoredServer): Target
+  readOffer(target: Target): Promise<UpstreamOffer>
+  /** Reads the lists of a registered server and updates its status. Rejects with UpstreamFailure. */
+  readRegistered(target: Target): Promise<UpstreamOffer>
+  /** Looks up the command of a stdio server. Rejects with UpstreamFailure if it does not exist. */
+  findCommand(stored: StoredServer): Promise<unknown>
+}
+
+/** Numbers of servers, groups and items that the global endpoint serves. */
+export interface ServedCounts {
+  readonly server_count: number
+  readonly tool_count: number
+  readonly prompt_count: number
+  readonly resource_count: number
+  readonly group_count: number
+}
+
+/**
+ * Queries and commands of the dashboard's routes, beside those of `Gateway` (http-contract.md#dashboard-routes).
+ * Methods throw AppError.
+ */
+export interface Dashboard {
+  readonly events: Pick<DashboardEvents, 'subscribe' | 'publish'>
+  servers(): Promise<ServerView[]>
+  /** Throws 404. */
+  server(name: string): Promise<ServerView>
+  details(name: string): Promise<ServerDetails>
+  /** Returns a `ToolsView` as JSON text, with the upstream's schemas byte for byte. */
+  tools(): string
+  prompts(): PromptsView
+  resources(): ResourcesView
+  /** Returns the effective tools of a group, its last use in milliseconds since 1970, and its clients. Throws 404. */
+  groupDetails(name: string): EffectiveTools & { readonly seen?: number; readonly clients: readonly ActiveClient[] }
+  preview(config: GroupConfig): ToolGroupPreview
+  counts(): ServedCounts
+  /** Returns the estimated number of tokens of all tools' definitions. */
+  countTokens(): number
+  attention(servers: readonly ServerView[]): Attention[]
+  hasCalls(): Promise<boolean>
+  /** Returns the last use of any MCP endpoint, in milliseconds since 1970. */
+  lastSeen(): number | undefined
+  /** Returns the clients of all endpoints, the most recent first. */
+  clients(): readonly ActiveClient[]
+  checks(servers: readonly ServerView[]): Promise<Check[]>
+  /** Connects to a registered server and reads its lists. Throws 404. */
+  testServer(caller: Caller, name: string): Promise<ServerTrial>
+  tryConfig(caller: Caller, config: ServerConfig): Promise<ServerTrial>
+  /** Accepts the current definition of an item. Throws 404. */
+  acceptDefinition(caller: Caller, kind: ItemKind, name: string): Promise<void>
+  /** Returns the complete configuration for an update, including the kept secrets. Throws 400 and 404. */
+  completeUpdate(name: string, update: ServerUpdate): ServerInput
+}
+
+export function createDashboard(options: DashboardOptions): Dashboard {
+  const { registry, attempts, catalog, events, clientActivity, targetOf, readOffer, readRegistered, findCommand } =
+    options
+  const views = createServerViews({ ...options, secretsOf: (stored) => secretsOrNone(registry, stored) })
+
+  const find = (name: string): CatalogServer => {
+    const server = catalog().server(name)
+    if (!server) throw notFound('server', name)
+    return server
+  }
+  /** Returns undefined on failure, because a page without charts is better than no page. */
+  const stats = (): Promise<CallFigures | undefined> => registry.calls.stats('24h').catch(() => undefined)
+  const itemsOf = <T>(kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
+    catalog().servers.flatMap((server) => {
+      const status = views.status(server)
+      return server.items(kind).map((item) => view(item, status))
+    })
+  const countServed = (kind: ItemKind) =>
+    globalScope(catalog()).servers.flatMap((server) => server.items(kind).filter(({ enabled }) => enabled)).length
+
+  return {
+    events,
+    async servers() {
+      const figures = await stats()
+      return catalog().servers.map((server) => views.view(server, figures))
+    },
+    server: async (name) => views.view(find(name), await stats()),
+    async details(name) {
+      find(name)
+      const counted = await stats()
+      return views.details(find(name), counted)
+    },
+    tools: () => `{"tools":[${itemsOf('tool', toolText).join(',')}]}`,
+    prompts: () => ({ prompts: itemsOf('prompt', promptView) }),
+    resources: () => ({
+      resources: itemsOf('resource', (item, status) => resourceView(catalog(), item, status)),
+      templates: itemsOf('template', (item, status) => templateView(catalog(), item, status))
+    }),
+    groupDetails(name) {
+      const group = catalog().group(name)
+      if (!group) throw notFound('tool group', name)
+      const isOwn = (endpoint: string) => groupOf(endpoint) === name
+      const seen = clientActivity.lastUsedAt(isOwn)
+      const clients = clientActivity.listClients(isOwn)
+      return { ...effectiveOf(catalog(), group.stored), clients, ...(seen === undefined ? {} : { seen }) }
+    },
+    preview: (config) => previewOf(catalog(), config),
+    counts: () => ({
+      server_count: catalog().servers.length,
+      tool_count: countServed('tool'),
+      prompt_count: countServed('prompt'),
+      resource_count: countServed('resource') + countServed('template'),
+      group_count: catalog().groups.length
+    }),
+    countTokens: () => countGlobalTools(catalog()).tokens,
+    attention: (servers) => attentionOf(catalog(), servers),
+    hasCalls: async () => (await registry.calls.list({ limit: 1 })).length > 0,
+    lastSeen: () => clientActivity.lastUsedAt(),
+    clients: () => clientActivity.listClients(),
+
+    async checks(servers) {
+      const processes = catalog().servers.filter(({ enabled, stored }) => enabled && stored.transport === 'stdio')
+      const commands = processes.map(({ stored }) => checkCommand(stored, findCommand))
+      return [
+        ...(await checkDatabase(registry.ping)),
+        ...servers.map((server) => checkServer(server, options.health.readingTimes(server.name))),
+        ...servers.flatMap(checkLeftOut),
+        ...(await Promise.all(commands))
+      ]
+    },
+
+    async testServer(caller, name) {
+      const { stored } = find(name)
+      const read = (target: Target) => attempts.run(caller, 'server.test', target, readRegistered)
+      return runTrial(targetOf(stored), { read, stderr: () => options.stderr(name) })
+    },
+    tryConfig(caller, config) {
+      const target = configTarget(config)
+      const read = () => attempts.run(caller, 'server.dry_run', target, readOffer)
+      return runTrial(target, { read, stderr: target.tail.lines })
+    },
+
+    async acceptDefinition(caller, kind, name) {
+      const item = anyByName(catalog(), kind, name)
+      if (!item) throw notFound(kind, name)
+      await registry.write(auditChange(caller, `${kind}.accept`, name), (tx) =>
+        tx.items.acceptDefinition(item.server.name, { kind, name: item.name })
+      )
+    },
+
+    completeUpdate(name, update) {
+      const { stored } = find(name)
+      const { transport, session_mode, settings } = stored
+      const config = { name, transport, session_mode, ...settings, ...registry.decryptSecrets(stored) }
+      return withKeptSecrets(update, config, boundIssuer(stored))
+    }
+  }
+}

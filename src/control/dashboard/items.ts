@@ -1,0 +1,181 @@
+import { hasHidden } from '../../domain/text/hidden-characters.ts'
+import { isObject } from '../../domain/is-object.ts'
+import { estimateTokens } from '../../domain/token-estimate.ts'
+import type { StoredItem } from '../../registry/model/model.ts'
+import type { PromptView } from '../../schemas/dashboard/prompts.ts'
+import type { ResourceView, TemplateView } from '../../schemas/dashboard/resources.ts'
+import type { Flag, ServerStatus } from '../../schemas/dashboard/shared.ts'
+import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
+import { members } from '../../json/json.ts'
+import { restName } from '../records.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Parsed definition of an item with properties derived from it, computed once per stored item. */
+interface ItemFacts {
+  readonly definition: Members
+  readonly tokens: number
+  readonly isHidden: boolean
+}
+
+const facts = new WeakMap<StoredItem, ItemFacts>()
+
+function parse(definition: string): Members {
+  const value: unknown = JSON.parse(definition)
+  return isObject(value) ? value : {}
+}
+
+const textMember = <K extends string>(key: K, value: unknown) =>
+  (typeof value === 'string' ? { [key]: value } : {}) as { readonly [key in K]?: string }
+const objectMember = <K extends string>(key: K, value: unknown) =>
+  (isObject(value) ? { [key]: value } : {}) as { readonly [key in K]?: Record<string, unknown> }
+
+/** Returns the part of a definition that a model reads in addition to name and description. */
+const promptBody = ({ inputSchema, arguments: list }: Members) => inputSchema ?? list
+
+export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicName'>): ItemFacts {
+  const known = facts.get(stored)
+  if (known) return known
+  const definition = parse(stored.definition)
+  const { description } = textMember('description', definition.description)
+  const found = {
+    definition,
+    tokens: estimateTokens({ name: publicName, description, input_schema: promptBody(definition) }),
+    // serialized, so that the texts of all members are searched at once
+    isHidden: hasHidden(JSON.stringify(definition))
+  }
+  facts.set(stored, found)
+  return found
+}
+
+const flagsOf = ({ stored, problem }: Item, { isHidden }: ItemFacts): Flag[] => [
+  ...(isHidden ? (['hidden_characters'] as const) : []),
+  ...(stored.accepted === null ? [] : (['changed'] as const)),
+  ...(problem === undefined ? [] : (['unusable'] as const))
+]
+
+/** Returns the members that views of tools, prompts and resources share. */
+function commonMembers(item: Item, server_status: ServerStatus) {
+  const { server, stored, problem } = item
+  const known = factsOf(item)
+  const { definition, tokens } = known
+  return {
+    server: server.name,
+    ...textMember('title', definition.title),
+    ...textMember('description', definition.description),
+    enabled: stored.enabled,
+    server_enabled: server.enabled,
+    server_status,
+    tokens,
+    ...(stored.accepted === null ? {} : { changed_at: stored.changedAt }),
+    flags: flagsOf(item, known),
+    ...(problem === undefined ? {} : { problem: problem.reason })
+  }
+}
+
+/** Members of a tool's definition that are arbitrary JSON of the upstream, and their names in the views. */
+const schemas: Readonly<Record<string, string>> = {
+  inputSchema: 'input_schema',
+  outputSchema: 'output_schema',
+  annotations: 'annotations'
+}
+
+/**
+ * Copies the arbitrary JSON byte for byte: agents see the original, which parsing could change, such as large numbers.
+ */
+const verbatim = (definition: string): string[] =>
+  members(definition)
+    .filter(({ key, start }) => Object.hasOwn(schemas, key) && definition[start] === '{')
+    .map(({ key, start, end }) => `"${schemas[key]}":${definition.slice(start, end)}`)
+
+const memberText = (known: Members): string => JSON.stringify(known).slice(1, -1)
+const joinMembers = (parts: readonly string[]): string => `{${parts.filter(Boolean).join(',')}}`
+
+const acceptedText = (definition: string): string => {
+  const { title, description } = parse(definition)
+  return joinMembers([
+    memberText({ ...textMember('title', title), ...textMember('description', description) }),
+    ...verbatim(definition)
+  ])
+}
+
+/** Returns a `ToolView` as JSON text. */
+export function toolText(item: Item, status: ServerStatus): string {
+  const { accepted, definition } = item.stored
+  const known = { name: item.alias, canonical_name: item.publicName, ...commonMembers(item, status) }
+  const isBare = !isObject(factsOf(item).definition.inputSchema)
+  return joinMembers([
+    memberText(known),
+    ...verbatim(definition),
+    isBare ? '"input_schema":{}' : '',
+    accepted === null ? '' : `"accepted":${acceptedText(accepted)}`
+  ])
+}
+
+const toArgument = (argument: unknown) => {
+  const { name, title, description, required } = isObject(argument) ? argument : {}
+  return {
+    name: typeof name === 'string' ? name : '',
+    ...textMember('title', title),
+    ...textMember('description', description),
+    ...(typeof required === 'boolean' ? { required } : {})
+  }
+}
+
+const argumentsOf = ({ arguments: list }: Members) => (Array.isArray(list) ? list.map(toArgument) : [])
+
+const promptAs = (definition: Members) => ({
+  ...textMember('title', definition.title),
+  ...textMember('description', definition.description),
+  arguments: argumentsOf(definition)
+})
+
+export function promptView(item: Item, status: ServerStatus): PromptView {
+  const { accepted } = item.stored
+  return {
+    name: item.alias,
+    canonical_name: item.publicName,
+    ...commonMembers(item, status),
+    arguments: argumentsOf(factsOf(item).definition),
+    ...(accepted === null ? {} : { accepted: promptAs(parse(accepted)) })
+  }
+}
+
+const resourceAs = ({ name, title, description, mimeType, annotations, size }: Members) => ({
+  ...textMember('name', name),
+  ...textMember('title', title),
+  ...textMember('description', description),
+  ...textMember('mime_type', mimeType),
+  ...objectMember('annotations', annotations),
+  ...(typeof size === 'number' ? { size } : {})
+})
+
+const resourceMembers = (item: Item, status: ServerStatus) => {
+  const { name, mimeType, annotations } = factsOf(item).definition
+  const { accepted } = item.stored
+  return {
+    name: typeof name === 'string' ? name : item.name,
+    ...commonMembers(item, status),
+    ...textMember('mime_type', mimeType),
+    ...objectMember('annotations', annotations),
+    ...(accepted === null ? {} : { accepted: resourceAs(parse(accepted)) })
+  }
+}
+
+export function resourceView(catalog: Catalog, item: Item, status: ServerStatus): ResourceView {
+  const { size } = factsOf(item).definition
+  return {
+    uri: restName(catalog, item),
+    ...resourceMembers(item, status),
+    ...(typeof size === 'number' ? { size } : {})
+  }
+}
+
+export const templateView = (catalog: Catalog, item: Item, status: ServerStatus): TemplateView => ({
+  uri_template: restName(catalog, item),
+  ...resourceMembers(item, status)
+})
+
+/** Counts the items of a server whose definition differs from the accepted one. */
+export const countChanged = ({ stored }: CatalogServer): number =>
+  stored.items.filter(({ accepted }) => accepted !== null).length

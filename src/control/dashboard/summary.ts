@@ -1,0 +1,29 @@
+import { maskUrl } from '../../domain/secrets/secret-parts.ts'
+import type { ServerSecrets, StoredServer } from '../../registry/model/model.ts'
+import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
+
+type ConfigSource = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'>
+
+/**
+ * Returns the configuration with the names of secret members but without their values
+ * (http-contract.md#dashboard-routes).
+ */
+export function summaryOf({ transport, session_mode, settings }: ConfigSource, secrets: ServerSecrets): ConfigSummary {
+  const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer, oauth_assume_pkce } = settings
+  if (transport === 'stdio') {
+    const env_keys = Object.keys(secrets.env ?? {})
+    return { kind: 'stdio', command, argument_count: args.length, env_keys, session_mode }
+  }
+  return {
+    kind: 'http',
+    target: maskUrl(url),
+    header_keys: Object.keys(secrets.headers ?? {}),
+    session_mode,
+    has_bearer_token: secrets.bearer_token !== undefined,
+    has_oauth_client: oauth_client_id !== undefined,
+    has_oauth_client_secret: secrets.oauth_client_secret !== undefined,
+    ...(oauth_scopes ? { oauth_scopes: [...oauth_scopes] } : {}),
+    ...(oauth_issuer === undefined ? {} : { oauth_issuer }),
+    ...(oauth_assume_pkce ? { oauth_assume_pkce } : {})
+  }
+}

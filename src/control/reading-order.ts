@@ -1,0 +1,54 @@
+import { LRUCache } from 'lru-cache'
+import type { ListDifference } from '../registry/repositories/items.ts'
+import type { Change, UpstreamOffer, StoredServer } from '../registry/model/model.ts'
+import type { Registry } from '../registry/registry.ts'
+
+/** Keeps overlapping reads of one server's lists in order: an earlier read never overwrites a later one. */
+export interface ReadingOrder {
+  /** Runs `work`, which reads the lists, and records when it began. */
+  read(work: () => Promise<UpstreamOffer>): Promise<UpstreamOffer>
+  /**
+   * Stores lists, unless this replica stores a later read of the same server. In that case it waits until the later
+   * read is stored, so that the caller finds lists that are at least as new as its own, and resolves to no difference.
+   */
+  store(change: Change, server: StoredServer, offer: UpstreamOffer): Promise<ListDifference>
+}
+
+interface StoredReading {
+  /** Sequence number, assigned when the read begins. */
+  readonly sequence: number
+  /** Resolves when the write has ended; false if it failed. */
+  readonly isStored: Promise<boolean>
+}
+
+const MAX_SERVERS = 10_000
+
+const noDifference: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
+
+export function createReadingOrder(registry: Pick<Registry, 'refresh'>): ReadingOrder {
+  const sequenceNumbers = new WeakMap<UpstreamOffer, number>()
+  const latest = new LRUCache<string, StoredReading>({ max: MAX_SERVERS })
+  let last = 0
+  return {
+    async read(work) {
+      const sequence = ++last
+      const offer = await work()
+      sequenceNumbers.set(offer, sequence)
+      return offer
+    },
+    async store(change, server, offer) {
+      const sequence = sequenceNumbers.get(offer) ?? ++last
+      for (let later = latest.get(server.id); later && later.sequence > sequence; later = latest.get(server.id)) {
+        if (await later.isStored) return noDifference
+        if (latest.get(server.id) === later) latest.delete(server.id)
+      }
+      const write = registry.refresh(change, server.id, offer, server)
+      const isStored = write.then(
+        () => true,
+        () => false
+      )
+      latest.set(server.id, { sequence, isStored })
+      return write
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { missingNames, type NameLookup } from '../domain/groups.ts'
+import { MASK } from '../domain/secrets/secret-parts.ts'
+import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model/model.ts'
+import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
+import type { GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
+import { members } from '../json/json.ts'
+import { leftOutCount } from '../catalog/left-out.ts'
+import { aliasOf, anyByUri } from '../catalog/scope.ts'
+import type { Caller } from '../catalog/caller.ts'
+
+/** REST's names of members that MCP writes in camelCase (http-contract.md#tool-record). */
+const restMembers: Record<ItemKind, Readonly<Record<string, string>>> = {
+  tool: { inputSchema: 'input_schema', outputSchema: 'output_schema' },
+  prompt: {},
+  resource: { mimeType: 'mime_type' },
+  template: { mimeType: 'mime_type', uriTemplate: 'uri_template' }
+}
+
+/** Members of a definition that REST writes itself or under another name; the upstream's are left out. */
+const omitted: Record<ItemKind, readonly string[]> = {
+  tool: ['name', 'enabled', 'input_schema', 'output_schema'],
+  prompt: ['name', 'enabled'],
+  resource: ['uri', 'enabled', 'mime_type'],
+  template: ['uriTemplate', 'enabled', 'mime_type', 'uri_template']
+}
+
+/**
+ * Returns the name of an item in REST: the qualified name, or for resources and templates the URI in the global scope
+ * (mcp-proxy.md#resource-uris). A disabled item keeps its original URI only if no other server offers the same, because
+ * the other server's item may take the URI over.
+ */
+export function restName(catalog: Catalog, item: Item): string {
+  const { kind, name, server, enabled, publicName } = item
+  if (kind === 'tool' || kind === 'prompt') return publicName
+  const isShared = !enabled && catalog.servers.some((other) => other !== server && other.find(kind, name))
+  return !isShared && anyByUri(catalog, kind, name) === item ? name : aliasOf(server.name, name)
+}
+
+/** Serializes an item: REST's own members, followed by the rest of the upstream's definition byte for byte. */
+export function itemRecord(catalog: Catalog, item: Item): string {
+  const text = item.stored.definition
+  const key = item.kind === 'resource' ? 'uri' : item.kind === 'template' ? 'uri_template' : 'name'
+  const parts = [`"${key}":${JSON.stringify(restName(catalog, item))}`, `"enabled":${item.enabled}`]
+  for (const member of members(text)) {
+    if (omitted[item.kind].includes(member.key)) continue
+    const name = restMembers[item.kind][member.key]
+    parts.push(name ? `"${name}":${text.slice(member.start, member.end)}` : text.slice(member.keyStart, member.end))
+  }
+  return `{${parts.join(',')}}`
+}
+
+/**
+ * Serializes all items of a kind as a JSON array, of one server or of all enabled ones. Cached per catalog in the
+ * bounded cache of pages.
+ */
+export function itemRecords(catalog: Catalog, kind: ItemKind, only?: CatalogServer): Buffer {
+  const key = `records ${kind} ${only?.name ?? ''}`
+  const known = catalog.pages.get(key)
+  if (known) return known.bytes
+  const servers = only ? [only] : catalog.servers
+  const items = servers.filter((server) => server.enabled).flatMap((server) => server.items(kind))
+  const bytes = Buffer.from(`[${items.map((item) => itemRecord(catalog, item)).join(',')}]`)
+  catalog.pages.set(key, { bytes, next: undefined }, { size: bytes.buffer.byteLength + 2 * key.length })
+  return bytes
+}
+
+const masked = (env: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
+
+/** Note on a server in session mode "stateful" that keeps no sessions. */
+const WITHOUT_SESSIONS =
+  'session_mode "stateful" has no effect: the server issues no session ids, so its requests are independent of each other'
+
+const lacksSessions = ({ transport, session_mode, verdict }: RecordSource['stored']) =>
+  session_mode === 'stateful' && transport === 'streamable_http' && verdict?.hasSessions === false
+
+/** Properties of a server that its record is built from. */
+interface RecordSource {
+  readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
+    Partial<Pick<StoredServer, 'verdict'>>
+}
+
+/**
+ * Returns a server as listed over REST (http-contract.md#server-object): without secrets, and with the values of `env`
+ * masked for callers with the role `user`.
+ */
+export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, caller: Caller): ServerRecord {
+  const { name, transport, description, settings, session_mode, enabled } = stored
+  const isStdio = transport === 'stdio'
+  const env = secrets.env ?? {}
+  return {
+    name,
+    transport,
+    ...(description === null ? {} : { description }),
+    ...(isStdio ? { command: settings.command ?? '', args: settings.args ?? [] } : { url: settings.url ?? '' }),
+    ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
+    session_mode,
+    enabled,
+    ...(lacksSessions(stored) ? { notes: [WITHOUT_SESSIONS] } : {})
+  }
+}
+
+/** Returns the number of items that were left out when the server's lists were read; `withItems`: also the items. */
+export function leftOutRecord(server: Pick<CatalogServer, 'leftOut'> | undefined, withItems: boolean): LeftOutRecord {
+  const leftOut = server?.leftOut
+  if (leftOut === undefined) return {}
+  return { left_out_count: leftOutCount(leftOut), ...(withItems ? { left_out: leftOut.items } : {}) }
+}
+
+export function groupRecord(config: GroupConfig, known: NameLookup): GroupRecord {
+  const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
+  const { tools, servers } = missingNames(config, known)
+  return {
+    name,
+    ...(description === null ? {} : { description }),
+    included_tools,
+    included_servers,
+    excluded_tools,
+    ...(tool_names === 'bare' ? { tool_names } : {}),
+    missing: [...tools, ...servers]
+  }
+}

@@ -1,0 +1,215 @@
+import { isDeepStrictEqual } from 'node:util'
+import { createRedactor } from '../domain/secrets/redaction.ts'
+import { originOf } from '../domain/network/upstream-url.ts'
+import { AppError, conflict, notFound } from '../lib/errors.ts'
+import type {
+  TokenGrantResult,
+  UpstreamOffer,
+  DiscoveryTimings,
+  ServerConfig,
+  StoredServer
+} from '../registry/model/model.ts'
+import type { Registry } from '../registry/registry.ts'
+import { maskSettings } from '../registry/crypto/server-secrets.ts'
+import type { Attempts, Purpose } from './attempts.ts'
+import { boundIssuer } from '../upstream/oauth/bound-issuer.ts'
+import type { Authorizations } from '../upstream/oauth/authorizations.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { auditChange } from './audit-change.ts'
+import type { Gateway, ServerRecord } from './gateway.ts'
+import { secretsOrNone } from './readable-secrets.ts'
+import { leftOutRecord, serverRecord } from './records.ts'
+import type { ContactRecorder, SignIns } from './sign-in.ts'
+import { configTarget, hasCredential, secretsOf, type Target } from '../upstream/transports.ts'
+import { fixedAuthorization, type Authorization } from '../upstream/transport/authorization.ts'
+import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import type { Caller } from '../catalog/caller.ts'
+
+export interface RegistrationOptions {
+  readonly registry: Registry
+  readonly attempts: Attempts
+  catalog(): Catalog
+  /** Connects, negotiates the protocol version and reads the lists. Rejects with UpstreamFailure. */
+  readOffer(target: Target): Promise<UpstreamOffer>
+  readonly signIns: SignIns
+  readonly authorizations: Authorizations
+  /** Called after a server was stored, which implies that it answered. */
+  readonly onStored: (server: string, took?: DiscoveryTimings) => void
+}
+
+type Registration = Pick<
+  Gateway,
+  'register' | 'replace' | 'completeAuthorization' | 'refuseAuthorization' | 'authorizationSession'
+>
+
+/** Change to the registry, to be stored once the upstream has answered. */
+interface RegistrationPlan {
+  readonly config: ServerConfig
+  /** True to remove an existing server of that name. */
+  readonly force: boolean
+  /** Existing server that gets the new configuration; null to create one. */
+  readonly replaced: StoredServer | null
+}
+
+/** OAuth tokens to store: keep the existing ones, remove them, or replace them by those granted. */
+type TokenUpdate = 'kept' | 'none' | TokenGrantResult
+
+const asks = 'the upstream asks for authorization'
+const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
+const required = (text: string) => new AppError(400, text, { code: 'upstream_oauth_required' })
+const signInUnknown = () => required(`${asks} and does not say how to sign in with OAuth: ${credentials}`)
+const signInNeeded = ({ transport }: ServerConfig) =>
+  required(
+    transport === 'streamable_http'
+      ? `${asks}: ${credentials}, or "oauth_redirect_uri" to sign in with OAuth`
+      : `${asks}: ${credentials}`
+  )
+
+type OAuthClientSource = Partial<Pick<ServerConfig, 'url' | 'oauth_client_id' | 'oauth_client_secret' | 'oauth_scopes'>>
+const oauthClientOf = ({ url, oauth_client_id, oauth_client_secret, oauth_scopes }: OAuthClientSource) =>
+  [url, oauth_client_id, oauth_client_secret, oauth_scopes] as const
+
+const isAuth = (error: unknown): error is UpstreamFailure => error instanceof UpstreamFailure && error.reason === 'auth'
+const challengeOf = ({ cause }: UpstreamFailure) => (cause as { wwwAuthenticate?: string } | undefined)?.wwwAuthenticate
+
+/**
+ * Creates the operations that register and replace servers. If the upstream requires OAuth, a sign-in comes in between
+ * (http-contract.md#registration-input).
+ */
+export function createRegistration(options: RegistrationOptions): Registration {
+  const { registry, attempts, catalog, readOffer, signIns, authorizations, onStored } = options
+
+  /** Returns the record of a server just stored, even if this process does not serve it yet: the write is committed. */
+  const storedRecord = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
+    const server = catalog().server(config.name)
+    if (server) {
+      const record = serverRecord(server, secretsOrNone(registry, server.stored), caller)
+      return { ...record, ...leftOutRecord(server, true) }
+    }
+    const { name, transport, session_mode, description = null } = config
+    return serverRecord(
+      { stored: { name, transport, session_mode, description, settings: maskSettings(config), enabled } },
+      secretsOf(config),
+      caller
+    )
+  }
+  const store = async (
+    caller: Caller,
+    action: string,
+    plan: RegistrationPlan,
+    offer: UpstreamOffer,
+    tokens: TokenUpdate
+  ) => {
+    const { config, force, replaced } = plan
+    await registry.write(auditChange(caller, action, config.name), async (tx) => {
+      if (force) await tx.servers.removeIfExists(config.name)
+      // kept tokens must be those of the row that was read: a concurrent request may have signed in elsewhere
+      const seen = tokens === 'kept' ? (replaced ?? undefined) : undefined
+      const id = await (replaced
+        ? tx.servers.replace(config.name, config, offer, seen)
+        : tx.servers.create(config, offer))
+      // a sign-in takes time: another server may have the name by now
+      if (replaced && id !== replaced.id) throw notFound('server', config.name)
+      if (tokens === 'none') await tx.tokens.remove(id)
+      else if (tokens !== 'kept') await tx.tokens.upsert(id, tokens.source, tokens.grant)
+    })
+    onStored(config.name, offer.timings)
+    return storedRecord(caller, config, replaced?.enabled ?? true)
+  }
+
+  /** Returns the existing tokens if they were issued for the same upstream and OAuth client. */
+  const reusableAuthorization = ({ config, replaced }: RegistrationPlan): Authorization | undefined => {
+    if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
+    if ((config.oauth_issuer ?? replaced.issuer) !== replaced.issuer) return undefined
+    const before = { ...replaced.settings, ...secretsOrNone(registry, replaced) }
+    return isDeepStrictEqual(oauthClientOf(before), oauthClientOf(config)) ? authorizations.of(replaced) : undefined
+  }
+  const read = async (
+    caller: Caller,
+    purpose: Purpose,
+    plan: RegistrationPlan
+  ): Promise<{ offer: UpstreamOffer; tokens: TokenUpdate }> => {
+    const authorization = reusableAuthorization(plan)
+    const offerOf = (target: Target) => attempts.run(caller, purpose, target, readOffer)
+    try {
+      if (authorization) return { offer: await offerOf(configTarget(plan.config, authorization)), tokens: 'kept' }
+    } catch (error) {
+      if (!isAuth(error)) throw error
+    }
+    return { offer: await offerOf(configTarget(plan.config)), tokens: 'none' }
+  }
+  /** Returns the issuer that the existing server of this name is bound to, if it has the same origin; else null. */
+  const boundIssuerOf = ({ config, force, replaced }: RegistrationPlan): string | null => {
+    const before = replaced ?? (force ? catalog().server(config.name)?.stored : undefined)
+    return before && originOf(before.settings.url) === originOf(config.url) ? boundIssuer(before) : null
+  }
+  /** Keeps the issuer of the configured OAuth client, even if the upstream requires no sign-in this time. */
+  const keepIssuer = (plan: RegistrationPlan): RegistrationPlan => {
+    const { config } = plan
+    const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundIssuerOf(plan))
+    return issuer === null ? plan : { ...plan, config: { ...config, oauth_issuer: issuer } }
+  }
+  const signIn = async (
+    caller: Caller,
+    { config, force, replaced }: RegistrationPlan,
+    challenge: string | undefined
+  ) => {
+    if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
+    const bound = boundIssuerOf({ config, force, replaced })
+    const request = { config, force, serverId: replaced?.id ?? null, challenge, boundTo: bound }
+    const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(request))
+    if (!begun) throw signInUnknown()
+    return begun
+  }
+  const throwAsAppError = (error: unknown, name: string): never => {
+    if (!(error instanceof UpstreamFailure)) throw error
+    if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
+    throw toAppError(error, name)
+  }
+  const connect = async (caller: Caller, action: Purpose, plan: RegistrationPlan) => {
+    const { config } = plan
+    let found: Awaited<ReturnType<typeof read>>
+    try {
+      found = await read(caller, action, plan)
+    } catch (error) {
+      const isAsked = isAuth(error) && error.status === 401 && !hasCredential(secretsOf(config))
+      return isAsked ? signIn(caller, plan, challengeOf(error)) : throwAsAppError(error, config.name)
+    }
+    return store(caller, action, found.tokens === 'none' ? keepIssuer(plan) : plan, found.offer, found.tokens)
+  }
+  /** Records the contact with the authorization server, and with the upstream under the new tokens, as an attempt. */
+  const recordContact =
+    (caller: Caller): ContactRecorder =>
+    ({ config }, work) =>
+      attempts.run(caller, 'upstream_oauth.complete', configTarget(config), work)
+  const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
+
+  return {
+    async register(caller, config, { force }) {
+      if (!force && catalog().server(config.name)) throw conflict('server', config.name)
+      return connect(caller, force ? 'server.force' : 'server.create', { config, force, replaced: null })
+    },
+
+    async replace(caller, name, config) {
+      const server = catalog().server(name)
+      if (!server) throw notFound('server', name)
+      return connect(caller, 'server.replace', { config, force: false, replaced: server.stored })
+    },
+
+    completeAuthorization: (caller, answer) =>
+      signIns.complete(answer, recordContact(caller), async ({ config, force, serverId }, granted) => {
+        const { grant, source } = granted
+        const replaced = serverId === null ? null : stored(serverId)
+        if (replaced === undefined) throw notFound('server', config.name)
+        const redact = createRedactor([grant.access, grant.refresh ?? '', source.client.secret ?? ''])
+        const target = configTarget(config, fixedAuthorization(grant.access, redact))
+        const offer = await readOffer(target).catch((error: unknown) => throwAsAppError(error, config.name))
+        const plan = { config, force, replaced }
+        return store(caller, 'upstream_oauth.complete', plan, offer, granted)
+      }),
+
+    refuseAuthorization: (_caller, answer) => signIns.refuse(answer),
+
+    authorizationSession: (_caller, id) => signIns.find(id)
+  }
+}

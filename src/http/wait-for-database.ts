@@ -1,0 +1,79 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { AppError } from '../lib/errors.ts'
+
+export interface RetryOptions {
+  /** Called again after a 503 AppError, after which it must have left nothing open. */
+  readonly open: () => Promise<void>
+  /** Milliseconds that the start waits; afterwards the attempts go on in the background. */
+  readonly startWaitMs: number
+  /** Called after the first failure only. */
+  readonly onRetry: (error: AppError) => void
+  /** Called if an attempt fails permanently after the start has continued. */
+  readonly onFailure: (error: unknown) => void
+}
+
+export interface PendingOpen {
+  /** Resolves when the start may continue; rejects on a permanent failure. */
+  readonly started: Promise<void>
+  /** Stops the attempts. */
+  close(): Promise<void>
+}
+
+const FIRST_WAIT_MS = 100
+const LONGEST_WAIT_MS = 2_000
+
+const isTemporary = (error: unknown): error is AppError => error instanceof AppError && error.statusCode === 503
+
+/** Retries `open` with backoff until it succeeds or fails with anything but a 503. */
+export function openWithRetry({ open, startWaitMs, onRetry, onFailure }: RetryOptions): PendingOpen {
+  const stop = new AbortController()
+  const { signal } = stop
+  let hasContinued = false
+  let continueStart = () => {}
+
+  const attempts = async () => {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        return await open()
+      } catch (error) {
+        if (!isTemporary(error)) throw error
+        if (failures === 0) onRetry(error)
+      }
+      continueStart()
+      const wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2)
+      await delay(wait, undefined, { signal }).catch(() => {})
+    }
+  }
+  const startContinues = new Promise<void>((resolve) => {
+    continueStart = () => {
+      hasContinued = true
+      resolve()
+    }
+  })
+  const patience = setTimeout(() => continueStart(), startWaitMs)
+  const running = attempts().finally(() => clearTimeout(patience))
+  running.catch((error: unknown) => {
+    if (hasContinued && !signal.aborted) onFailure(error)
+  })
+  return {
+    started: Promise.race([running, startContinues]),
+    async close() {
+      stop.abort()
+      await running.catch(() => {})
+    }
+  }
+}
+
+/** Returns the value of `get`; undefined while it throws a 503. */
+export function ifAvailable<T>(get: () => T): T | undefined {
+  try {
+    return get()
+  } catch (error) {
+    if (isTemporary(error)) return undefined
+    throw error
+  }
+}
+
+/** Returns a proxy that reads each member from `get()`, which throws a 503 until the object exists. */
+export const lazyProxy = <T extends object>(get: () => T): T =>
+  new Proxy({} as T, { get: (_target, name): unknown => Reflect.get(get(), name) })

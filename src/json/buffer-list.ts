@@ -1,0 +1,108 @@
+import { scanBuffer } from './scan.ts'
+
+/** Bytes in several buffers, as received: concatenating a large answer costs more than relaying it. */
+export type BufferList = readonly Buffer[]
+
+export const totalLength = (buffers: BufferList): number => buffers.reduce((sum, { length }) => sum + length, 0)
+
+/** Returns the bytes from `start` up to `end` without copying them. */
+export function sliceBuffers(buffers: BufferList, start: number, end: number): Buffer[] {
+  const cut: Buffer[] = []
+  let at = 0
+  for (const buffer of buffers) {
+    const [from, to] = [Math.max(start - at, 0), Math.min(end - at, buffer.length)]
+    if (from < to) cut.push(from === 0 && to === buffer.length ? buffer : buffer.subarray(from, to))
+    at += buffer.length
+    if (at >= end) break
+  }
+  return cut
+}
+
+export const concatBuffers = (buffers: BufferList): Buffer =>
+  buffers.length === 1 ? buffers[0]! : Buffer.concat(buffers)
+
+/** Searches for `text`, which must be ASCII, also across the boundaries of buffers. */
+export function includesText(buffers: BufferList, text: string): boolean {
+  const longest = text.length - 1
+  let end: Buffer = Buffer.alloc(0)
+  for (const buffer of buffers) {
+    if (buffer.includes(text, 0, 'latin1')) return true
+    const seam = Buffer.concat([end, buffer.subarray(0, longest)])
+    if (seam.includes(text, 0, 'latin1')) return true
+    const last = buffer.length < longest ? seam : buffer
+    end = last.subarray(Math.max(last.length - longest, 0))
+  }
+  return false
+}
+
+/**
+ * Smaller chunks are copied into a shared buffer, so that an answer in tiny chunks takes no more memory than its bytes.
+ */
+const MIN_CHUNK_BYTES = 16_384
+/** Small, because most answers in two chunks are. */
+const MIN_BUFFER_BYTES = 4_096
+const MAX_BUFFER_BYTES = 65_536
+
+/** Returns the filled part of a buffer; copied if most of the buffer is empty, which would stay in memory with it. */
+const trimmed = (buffer: Buffer, filled: number): Buffer => {
+  const part = buffer.subarray(0, filled)
+  return 2 * filled < buffer.length ? Buffer.from(part) : part
+}
+
+/**
+ * Collects the chunks of a stream. The first chunk and large ones are not copied; small ones share buffers, so many
+ * tiny chunks take no more memory than their bytes.
+ */
+export class BufferCollector {
+  length = 0
+  #buffers: Buffer[] = []
+  /** Buffer that small chunks are copied into; `#filled` bytes of it are used. */
+  #open: Buffer | null = null
+  #filled = 0
+
+  add(chunk: Buffer): void {
+    this.length += chunk.length
+    if (chunk.length >= MIN_CHUNK_BYTES || (this.#buffers.length === 0 && !this.#open)) {
+      this.#close()
+      this.#buffers.push(chunk)
+      return
+    }
+    if (!this.#open || this.#open.length - this.#filled < chunk.length) {
+      this.#close()
+      this.#open = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * this.length, MIN_BUFFER_BYTES), MAX_BUFFER_BYTES))
+    }
+    this.#open.set(chunk, this.#filled)
+    this.#filled += chunk.length
+  }
+
+  /** Returns the collected buffers and resets the collector. */
+  take(): Buffer[] {
+    this.#close()
+    const all = this.#buffers
+    this.#buffers = []
+    this.length = 0
+    return all
+  }
+
+  #close(): void {
+    if (this.#open) this.#buffers.push(trimmed(this.#open, this.#filled))
+    this.#open = null
+    this.#filled = 0
+  }
+}
+
+/**
+ * Returns the bytes in one buffer that is valid until the next call: up to 4 MiB are copied into shared scratch memory.
+ * Allocating buffers of this size would cost a page fault for each 4 KiB, and garbage collection.
+ */
+export function copyToScratch(buffers: BufferList): Buffer {
+  if (buffers.length === 1) return buffers[0]!
+  const length = totalLength(buffers)
+  if (length > scanBuffer.length) return Buffer.concat(buffers)
+  let at = 0
+  for (const buffer of buffers) {
+    scanBuffer.set(buffer, at)
+    at += buffer.length
+  }
+  return scanBuffer.subarray(0, length)
+}

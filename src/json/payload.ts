@@ -1,0 +1,161 @@
+import { membersOfBytes } from './bytes.ts'
+import { members, type Member } from './json.ts'
+import { concatBuffers, includesText, sliceBuffers, totalLength, type BufferList } from './buffer-list.ts'
+
+/** Bytes above which a payload is never converted to one string: at 1 MB the conversion alone costs 0.7 ms. */
+export const LARGE_BYTES = 65_536
+
+/** New values of members by key, as latin1 strings; null removes the member. */
+export type MemberChanges = Readonly<Record<string, string | null>>
+
+/** Offsets of an object's members, which are larger by `base` than those in the payload. */
+export interface MemberOffsets {
+  readonly members: readonly Member[]
+  readonly base: number
+}
+
+/**
+ * A JSON value passing through the gateway, byte for byte: held as buffers, or as a string with one character per byte
+ * (`latin1`), so that UTF-8 is never decoded. The other form is created on first use. A class, because every call
+ * creates one.
+ */
+export class Payload {
+  /** Length in bytes. */
+  readonly length: number
+  #latin1: string | null
+  #buffers: BufferList | null
+  #offsets: MemberOffsets | null
+
+  private constructor(latin1: string | null, buffers: BufferList | null, found: MemberOffsets | null) {
+    this.#latin1 = latin1
+    this.#buffers = buffers
+    this.#offsets = found
+    this.length = latin1 === null ? totalLength(buffers!) : latin1.length
+  }
+
+  static ofBytes(bytes: Buffer, found: MemberOffsets | null = null): Payload {
+    return new Payload(null, [bytes], found)
+  }
+
+  static ofBuffers(buffers: BufferList, found: MemberOffsets | null = null): Payload {
+    return new Payload(null, buffers, found)
+  }
+
+  /** `text` holds one character per byte. */
+  static ofLatin1(text: string, found: MemberOffsets | null = null): Payload {
+    return new Payload(text, null, found)
+  }
+
+  /** Encodes any text as UTF-8. */
+  static of(text: string): Payload {
+    return Payload.ofBytes(Buffer.from(text))
+  }
+
+  get isLarge(): boolean {
+    return this.length > LARGE_BYTES
+  }
+
+  /** True if the latin1 string exists already. */
+  get hasLatin1(): boolean {
+    return this.#latin1 !== null
+  }
+
+  get latin1(): string {
+    return (this.#latin1 ??= this.bytes.toString('latin1'))
+  }
+
+  get buffers(): BufferList {
+    return (this.#buffers ??= [Buffer.from(this.#latin1!, 'latin1')])
+  }
+
+  get bytes(): Buffer {
+    const whole = concatBuffers(this.buffers)
+    this.#buffers = [whole]
+    return whole
+  }
+
+  toString(): string {
+    return this.bytes.toString()
+  }
+
+  /** `text` must be ASCII. */
+  includes(text: string): boolean {
+    return this.#latin1 === null ? includesText(this.buffers, text) : this.#latin1.includes(text)
+  }
+
+  /** Offsets of the members. Throws JsonError if the value is not an object. */
+  get members(): readonly Member[] {
+    return this.#readMembers().members
+  }
+
+  /** Returns the last value of a member as a latin1 string; undefined if there is none. */
+  valueOf(key: string): string | undefined {
+    const { members: all, base } = this.#readMembers()
+    const found = all.findLast((member) => member.key === key)
+    if (!found) return undefined
+    const [start, end] = [found.start - base, found.end - base]
+    if (this.#latin1 !== null) return this.#latin1.slice(start, end)
+    return concatBuffers(sliceBuffers(this.buffers, start, end)).toString('latin1')
+  }
+
+  /**
+   * Returns a copy of the object with the existing members in `changes` replaced or removed, and with the members in
+   * `more` (JSON text without braces, may be empty) appended; the rest is unchanged byte for byte. Throws JsonError.
+   */
+  withChanges(changes: MemberChanges, more: string): Payload {
+    const { members: all } = this.#readMembers()
+    const isTouched = Object.keys(changes).some((changed) => all.some(({ key }) => key === changed))
+    // fast path of most results: members are only appended
+    if (!isTouched && all.length > 0 && more !== '') {
+      if (this.#latin1 !== null) return Payload.ofLatin1(`${this.#latin1.slice(0, -1)},${more}}`)
+      return this.#join([this.#slice(0, this.length - 1), `,${more}}`])
+    }
+    const parts = this.#applyChanges(changes)
+    if (more !== '') parts.push(parts.length > 0 ? `,${more}` : more)
+    return this.#join(['{', ...parts, '}'])
+  }
+
+  #readMembers(): MemberOffsets {
+    if (this.#offsets) return this.#offsets
+    const all = this.#latin1 === null && this.isLarge ? membersOfBytes(this.bytes) : members(this.latin1)
+    return (this.#offsets = { members: all, base: 0 })
+  }
+
+  /** Returns the members after `changes`, with adjacent unchanged members in one slice. */
+  #applyChanges(changes: MemberChanges): (string | BufferList)[] {
+    const { members: all, base } = this.#readMembers()
+    const parts: (string | BufferList)[] = []
+    let from = -1
+    let to = -1
+    const flush = () => {
+      if (from >= 0) parts.push(this.#slice(from - base, to - base))
+      from = -1
+    }
+    for (const { key, keyStart, start, end } of all) {
+      const change = Object.hasOwn(changes, key) ? changes[key] : undefined
+      if (change === undefined) {
+        if (from < 0) {
+          if (parts.length > 0) parts.push(',')
+          from = keyStart
+        }
+        to = end
+        continue
+      }
+      flush()
+      if (change === null) continue
+      if (parts.length > 0) parts.push(',')
+      parts.push(this.#slice(keyStart - base, start - base), change)
+    }
+    flush()
+    return parts
+  }
+
+  #slice(start: number, end: number): string | BufferList {
+    return this.#latin1 === null ? sliceBuffers(this.buffers, start, end) : this.#latin1.slice(start, end)
+  }
+
+  #join(parts: readonly (string | BufferList)[]): Payload {
+    if (this.#latin1 !== null) return Payload.ofLatin1(parts.join(''))
+    return Payload.ofBuffers(parts.flatMap((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
+  }
+}

@@ -1,0 +1,80 @@
+import { TITLE } from '../../domain/product.ts'
+import { toBlockQuote } from '../../domain/text/quoted.ts'
+import type { CatalogServer } from '../../catalog/catalog.ts'
+import type { Scope } from '../../catalog/scope.ts'
+import { canFollow } from '../../catalog/undeclared-methods.ts'
+
+/**
+ * Limits of one server's instructions and of all together; in a bare group the larger one applies to its only server.
+ */
+const MAX_INSTRUCTIONS_BYTES = 8_192
+const MAX_ALL_BYTES = 65_536
+
+const preamble =
+  `${TITLE} is a gateway to several MCP servers. ` +
+  'The name of each tool and prompt begins with the name of its server and two underscores. ' +
+  'Below, lines that begin with ">" come from the server named in the heading, and from nowhere else.'
+
+const declares = ({ stored }: CatalogServer, capability: string) =>
+  stored.verdict?.capabilities[capability] !== undefined
+
+const completion = (servers: readonly CatalogServer[]) =>
+  servers.some((server) => declares(server, 'completions')) ? { completions: {} } : {}
+
+const logging = (servers: readonly CatalogServer[]) =>
+  servers.some((server) => declares(server, 'logging')) ? { logging: {} } : {}
+
+/**
+ * Returns the capabilities to declare. List methods are always supported, even if a list is empty
+ * (mcp-proxy.md#initialize-and-serverdiscover, mcp-proxy.md#capabilities). Only prompts and resources can be completed,
+ * so servers that contribute picked tools do not count. A bare group declares the capabilities of its only server.
+ */
+export function capabilitiesOf({ servers, wholeServers, isBare }: Scope): Record<string, object> {
+  const only = isBare ? wholeServers[0] : undefined
+  const lists = ['tools', 'prompts', 'resources'].filter((name) => !only || declares(only, name))
+  const declared: Record<string, object> = Object.fromEntries(lists.map((name) => [name, { listChanged: true }]))
+  if (wholeServers.some(({ stored }) => canFollow(stored.verdict))) {
+    declared.resources = { ...declared.resources, subscribe: true }
+  }
+  return { ...declared, ...logging(servers), ...completion(wholeServers) }
+}
+
+/** Truncates text to `maxBytes` of UTF-8, at a character boundary. */
+const truncate = (text: string, maxBytes: number) =>
+  Buffer.byteLength(text) <= maxBytes
+    ? text
+    : Buffer.from(text)
+        .subarray(0, maxBytes)
+        .toString()
+        .replace(/\uFFFD+$/, '')
+
+/**
+ * Returns a server's instructions quoted under its name, so that they cannot imitate another section or the gateway.
+ */
+function section({ name, stored }: CatalogServer): string[] {
+  const instructions = stored.verdict?.instructions
+  if (!instructions) return []
+  return [
+    `## ${name}\n${truncate(toBlockQuote(truncate(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`
+  ]
+}
+
+/** Keeps the sections that fit and states how many were left out. */
+function fitSections(sections: readonly string[]): string[] {
+  let room = MAX_ALL_BYTES
+  const taken = sections.filter((text) => (room -= Buffer.byteLength(text)) >= 0)
+  const rest = sections.length - taken.length
+  return rest === 0 ? taken : [...taken, `The instructions of ${rest} more servers are left out: they are too long.`]
+}
+
+/**
+ * Returns the gateway's introduction followed by each server's quoted instructions. In a bare group: the only server's
+ * own instructions, undefined if it has none.
+ */
+export function instructionsOf({ servers, isBare }: Scope): string | undefined {
+  if (isBare) {
+    const instructions = servers[0]?.stored.verdict?.instructions
+    return instructions ? truncate(instructions, MAX_ALL_BYTES) : undefined
+  }
+  return [preamble, ...fitSections(servers.flatMap(section))].join('\n\n')
+}

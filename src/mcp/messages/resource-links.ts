@@ -1,0 +1,95 @@
+import { eachElement, JsonError, type Member, members, stringOf } from '../../json/json.ts'
+import { createFairShareCache } from '../../lib/fair-share-cache.ts'
+import type { Payload } from '../../json/payload.ts'
+
+/**
+ * URIs that results sent to a principal, with their server: a tool may link to resources that its server does not list
+ * (mcp-proxy.md#resource-uris). Local to this replica.
+ */
+export interface ResourceLinks {
+  /** Records the links in a result. `body` is its JSON text. */
+  record(principal: string, server: string, body: Payload): void
+  /**
+   * Returns the server that first sent the URI. A server that sends the same URI later, by accident or to divert reads,
+   * does not replace it.
+   */
+  find(principal: string, uri: string): string | undefined
+}
+
+/** Longer URIs exceed the limit for identifiers in requests, so they could not be read anyway. */
+const MAX_URI_CHARACTERS = 8_192
+const MAX_BYTES = 8_388_608
+const MAX_BYTES_PER_SERVER = 2_097_152
+const MAX_AGE_MS = 3_600_000
+/** Limit of links recorded per result. */
+const MAX_PER_RESULT = 1_000
+/** Results without this text contain no link; most are skipped without parsing. */
+const URI_KEY = '"uri"'
+
+/** Limit of content blocks scanned per result: each takes about a microsecond of blocking time. */
+const MAX_BLOCKS = 10_000
+
+const valueAt = (found: readonly Member[], key: string) => found.findLast((member) => member.key === key)
+
+/** Returns the members of a member's value if it is an object, otherwise undefined. */
+const objectAt = (text: string, member: Member | undefined): readonly Member[] | undefined =>
+  member && text[member.start] === '{' ? members(text, member.start) : undefined
+
+/** Yields the members of each content block of a tool result or of a prompt's messages. */
+function* blocks(text: string): Generator<readonly Member[]> {
+  const found = members(text)
+  let left = MAX_BLOCKS
+  for (const key of ['content', 'messages']) {
+    const list = valueAt(found, key)
+    if (!list || text[list.start] !== '[') continue
+    for (const { start } of eachElement(text, list.start)) {
+      if (left-- === 0) return
+      if (text[start] !== '{') continue
+      const own = members(text, start)
+      const block = key === 'content' ? own : objectAt(text, valueAt(own, 'content'))
+      if (block) yield block
+    }
+  }
+}
+
+function uriOf(text: string, block: readonly Member[]): string | undefined {
+  const type = stringOf(text, block, 'type')
+  if (type === 'resource_link') return stringOf(text, block, 'uri')
+  const resource = type === 'resource' ? objectAt(text, valueAt(block, 'resource')) : undefined
+  return resource && stringOf(text, resource, 'uri')
+}
+
+/**
+ * Yields the URIs in a result. Scans without building values, because a result may contain millions; stops at malformed
+ * JSON.
+ */
+function* urisIn(text: string): Generator<string> {
+  try {
+    for (const block of blocks(text)) {
+      const uri = uriOf(text, block)
+      if (uri !== undefined) yield uri
+    }
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+  }
+}
+
+export function createResourceLinks(): ResourceLinks {
+  const kept = createFairShareCache<true>({
+    maxBytes: MAX_BYTES,
+    maxBytesPerOwner: MAX_BYTES_PER_SERVER,
+    maxAgeMs: MAX_AGE_MS
+  })
+  return {
+    record(principal, server, body) {
+      if (!body.includes(URI_KEY)) return
+      let left = MAX_PER_RESULT
+      for (const uri of urisIn(body.toString())) {
+        if (uri.length > MAX_URI_CHARACTERS) continue
+        kept.set(server, principal, uri, true)
+        if (--left === 0) return
+      }
+    },
+    find: (principal, uri) => kept.oldest(uri, { holder: principal })?.owner
+  }
+}

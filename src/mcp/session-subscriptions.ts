@@ -1,0 +1,153 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { ExtraParams } from '../protocol/notifications.ts'
+import { aliasOf, type ResourceTarget } from '../catalog/scope.ts'
+import { isPartOf } from './resource-subscriptions.ts'
+import type { RequestContext } from './request-context.ts'
+import { canFollow } from '../catalog/undeclared-methods.ts'
+import type { SessionSubscriptions } from './sessions/session.ts'
+
+/** Sends a subscription request in the client's own session with a server; false if there is none or it was refused. */
+export type SubscribeUpstream = (
+  server: string,
+  method: 'resources/subscribe' | 'resources/unsubscribe',
+  uri: string
+) => Promise<boolean>
+
+/** Limits per client: number of subscriptions, and bytes stored for them. */
+export const MAX_SUBSCRIPTIONS = 1_000
+const MAX_SUBSCRIPTION_BYTES = 4_194_304
+/** Estimated size of a subscription beside its URIs: here, in the shared subscriptions and upstream. */
+const ENTRY_BYTES = 1_024
+const SUBSCRIBE_TIMEOUT_MS = 5_000
+
+/** Returns the result of a subscription request, or `fallback` after the timeout. */
+export async function withSubscribeTimeout<T>(result: Promise<T>, fallback: T): Promise<T> {
+  const stop = new AbortController()
+  const timer = wait(SUBSCRIBE_TIMEOUT_MS, fallback, { signal: stop.signal, ref: false }).catch(() => fallback)
+  try {
+    return await Promise.race([result, timer])
+  } finally {
+    stop.abort()
+  }
+}
+
+/** Returns true if the resource is visible to the caller and its server declares subscriptions. */
+export const isSubscribable = (target: ResourceTarget | undefined): target is ResourceTarget =>
+  target !== undefined && canFollow(target.server.stored.verdict)
+
+interface SubscribedResource {
+  readonly server: string
+  /** The upstream's URI. */
+  readonly uri: string
+  readonly isAlias: boolean
+  /** Bytes counted for the subscription. */
+  readonly bytes: number
+  /**
+   * True if the client's own upstream session reports updates. The gateway's shared session reports the same ones,
+   * which are then ignored.
+   */
+  isOwn: boolean
+  readonly stop: () => void
+}
+
+/**
+ * Creates the subscriptions of one client. `sendUpdate` gets the URI in the form that the client used, and is called
+ * only while the resource is visible to the client. The gateway's shared session is always subscribed;
+ * `subscribeUpstream` also subscribes the client's own session, because some servers notify only that one.
+ */
+export function createSessionSubscriptions(
+  { mcp, caller, endpoint }: RequestContext,
+  sendUpdate: (uri: string, extraParams: ExtraParams) => void,
+  subscribeUpstream: SubscribeUpstream = async () => false
+): SessionSubscriptions {
+  const { dataPlane, subscriptions } = mcp
+  const { subscriptions: countQuota, subscriptionBytes } = mcp.quotas
+  const entries = new Map<string, SubscribedResource>()
+  let usedBytes = 0
+
+  const reserve = (bytes: number): boolean => {
+    if (usedBytes + bytes > MAX_SUBSCRIPTION_BYTES || !countQuota.acquire(caller.key)) return false
+    if (!subscriptionBytes.acquire(caller.key, bytes)) {
+      countQuota.release(caller.key)
+      return false
+    }
+    usedBytes += bytes
+    return true
+  }
+  const release = (bytes: number) => {
+    usedBytes -= bytes
+    countQuota.release(caller.key)
+    subscriptionBytes.release(caller.key, bytes)
+  }
+
+  const formOf = ({ server, isAlias }: SubscribedResource, changed: string) =>
+    isAlias ? aliasOf(server, changed) : changed
+  const isVisible = (server: string, uri: string) => {
+    const scope = dataPlane.scope(caller, endpoint)
+    return scope.resolve(scope.isBare ? uri : aliasOf(server, uri))?.server.name === server
+  }
+
+  const subscribeOwn = async (entry: SubscribedResource) => {
+    entry.isOwn = true
+    if (!(await subscribeUpstream(entry.server, 'resources/subscribe', entry.uri))) entry.isOwn = false
+  }
+  const remove = (requestedUri: string) => {
+    const entry = entries.get(requestedUri)
+    if (!entry) return
+    entries.delete(requestedUri)
+    release(entry.bytes)
+    entry.stop()
+    const { server, uri, isOwn } = entry
+    const isLast = [...entries.values()].every((other) => other.server !== server || other.uri !== uri)
+    if (isOwn && isLast) void subscribeUpstream(server, 'resources/unsubscribe', uri)
+  }
+  const subscribe = (requestedUri: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
+    const subscriber = {
+      onUpdated(changed: string, extraParams: ExtraParams) {
+        if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), extraParams)
+      },
+      isRevoked() {
+        if (dataPlane.allows(caller, name)) return false
+        remove(requestedUri)
+        return true
+      }
+    }
+    const stop = () => subscriptions.delete(name, uri, subscriber)
+    const entry: SubscribedResource = { server: name, uri, isAlias, bytes, isOwn: false, stop }
+    entries.set(requestedUri, entry)
+    return Promise.all([subscriptions.add(name, uri, subscriber), subscribeOwn(entry)])
+  }
+  return {
+    get size() {
+      return entries.size
+    },
+    async add(requestedUri, target) {
+      if (entries.has(requestedUri)) return true
+      const bytes = ENTRY_BYTES + 2 * (requestedUri.length + target.uri.length)
+      if (!reserve(bytes)) return false
+      await withSubscribeTimeout<unknown>(subscribe(requestedUri, target, bytes), undefined)
+      return true
+    },
+    delete: remove,
+    notifyUpdated(server, uri, extraParams) {
+      const isAffected = (entry: SubscribedResource) =>
+        entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
+      const forms = [...entries.values()].filter(isAffected).map((entry) => formOf(entry, uri))
+      if (forms.length === 0 || !isVisible(server, uri)) return
+      for (const form of new Set(forms)) sendUpdate(form, extraParams)
+    },
+    resubscribe(server) {
+      for (const entry of entries.values()) if (entry.server === server && !entry.isOwn) void subscribeOwn(entry)
+    },
+    markSessionClosed(server) {
+      for (const entry of entries.values()) if (entry.server === server) entry.isOwn = false
+    },
+    close() {
+      for (const { stop, bytes } of entries.values()) {
+        release(bytes)
+        stop()
+      }
+      entries.clear()
+    }
+  }
+}

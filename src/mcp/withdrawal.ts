@@ -1,0 +1,30 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import { groupOf } from '../catalog/endpoint.ts'
+import { REST_ENDPOINT, type Observation } from '../observe/observation.ts'
+import { allowedTo, globalScope, scopeAt, type Scope } from '../catalog/scope.ts'
+import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+
+/**
+ * Failure of calls in progress whose permission was withdrawn. A single object, so that it is recognized by identity.
+ */
+export const permissionWithdrawn = new UpstreamFailure('cancelled', 'the call was ended: its item is no longer allowed')
+
+type CallTarget = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item'>
+
+const scopeOf = (catalog: Catalog, { caller, endpoint }: CallTarget): Scope =>
+  endpoint === REST_ENDPOINT ? globalScope(catalog) : scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
+
+/**
+ * Returns true if a call in progress would still be permitted by this catalog. A call of a tool or prompt that the
+ * server itself no longer lists continues, because that is not a matter of permission.
+ */
+export function isStillAllowed(catalog: Catalog, call: CallTarget): boolean {
+  const { kind, server: name, item } = call
+  if (name === undefined || item === undefined) return true
+  const scope = scopeOf(catalog, call)
+  const server = scope.servers.find((each) => each.name === name)
+  if (!server) return false
+  if (kind === 'resource') return scope.resolveAt(name, item) !== undefined
+  const found = kind === 'completion' ? undefined : server.find(kind, item)
+  return found === undefined || scope.includes(found)
+}

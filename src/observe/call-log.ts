@@ -1,0 +1,118 @@
+import { MODERN_VERSION } from '../domain/mcp-constants.ts'
+import { maskSecrets } from '../domain/secrets/redaction.ts'
+import { escapeText } from '../domain/text/text.ts'
+import { IMPLIED_REVISION, defaultValues, type CallRow } from '../registry/logs/calls.ts'
+import { createBatchScheduler } from '../lib/batch-scheduler.ts'
+import type { CallObservation, Observer } from './observation.ts'
+
+/** Characters of a text column: texts may come from clients or upstreams and are cut off and escaped. */
+const MAX_TEXT = 200
+const MAX_CONTENT = 4_096
+const MAX_LINES = 20
+/** Length up to which contents are parsed and logged; parsing longer ones costs more than their beginning is worth. */
+const MAX_READ = 65_536
+/** Rows that may wait for the database with contents: an outage must not exhaust memory. */
+const MAX_QUEUED_CONTENTS = 1_000
+
+/** Cuts and escapes a text. The copy lets V8 free the original string. */
+const truncated = (text: string, max: number) =>
+  text.length <= max ? escapeText(text, max) : Buffer.from(escapeText(text, max)).toString()
+
+const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
+
+const unlessCommon = <T>(value: T, common: T) => (value === common ? undefined : value)
+const whole = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms))
+
+/** Returns the last lines of a failed call's stderr, each cut off and escaped. */
+function tailOf({ outcome, stderr, redact }: CallObservation): string | undefined {
+  if (stderr === '' || (outcome !== 'failed' && outcome !== 'timeout')) return undefined
+  const lines = redact(stderr)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+  return lines
+    .slice(-MAX_LINES)
+    .map((line) => escapeText(line, MAX_TEXT))
+    .join('\n')
+}
+
+/**
+ * Builds a call's row. Columns with their usual value, and waits that did not happen, stay NULL
+ * (`migrations/0009_call_stages.ts`).
+ */
+function rowOf(call: CallObservation): CallRow {
+  const { caller, result, item, error, waits, serverVersion } = call
+  const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
+  return {
+    at: call.startedAt,
+    kind: unlessCommon(call.kind, defaultValues.kind),
+    caller_kind: unlessCommon(caller.kind, defaultValues.caller_kind),
+    caller: unlessCommon(caller.name, defaultValues.caller),
+    client: call.client,
+    endpoint: unlessCommon(call.endpoint, defaultValues.endpoint),
+    via: call.via,
+    client_protocol: call.via === 'modern' ? unlessCommon(spoken, IMPLIED_REVISION) : spoken,
+    server: call.server,
+    server_protocol: serverVersion === spoken ? undefined : serverVersion,
+    session_mode: call.mode === 'stateful' ? 'stateful' : undefined,
+    item: item === undefined ? undefined : truncated(item, MAX_TEXT),
+    outcome: unlessCommon(call.outcome, defaultValues.outcome),
+    total_ms: rounded(call.totalMs),
+    upstream_ms: rounded(call.upstreamMs),
+    queue_ms: whole(waits?.queue),
+    start_ms: whole(waits?.start),
+    initialize_ms: whole(waits?.initialize),
+    ended_in: call.endedIn,
+    request_bytes: Buffer.byteLength(call.params),
+    response_bytes: result ? result.length : 0,
+    error: error === undefined ? undefined : truncated(call.redact(error), MAX_TEXT),
+    request_id: call.requestId
+  }
+}
+
+function contentOf(json: string, redact: (text: string) => string): string | undefined {
+  if (json.length > MAX_READ) return undefined
+  try {
+    return truncated(redact(JSON.stringify(maskSecrets(JSON.parse(json)))), MAX_CONTENT)
+  } catch {
+    return undefined
+  }
+}
+
+function argumentsOf({ params, redact }: CallObservation): string | undefined {
+  if (params === '' || params.length > MAX_READ) return undefined
+  const { arguments: given } = JSON.parse(`{${params}}`) as { arguments?: unknown }
+  return given === undefined ? undefined : contentOf(JSON.stringify(given), redact)
+}
+
+function withTail(row: CallRow, call: CallObservation): CallRow {
+  const stderr = tailOf(call)
+  return stderr === undefined ? row : { ...row, stderr }
+}
+
+const withContents = (call: CallObservation): CallRow => {
+  const { result, redact } = call
+  return {
+    ...withTail(rowOf(call), call),
+    arguments: argumentsOf(call),
+    result: result && result.length <= MAX_READ ? contentOf(result.toString(), redact) : undefined
+  }
+}
+
+/** Queue of rows, which are stored in the background. */
+interface CallRowSink {
+  record(row: CallRow): void
+  readonly queued: number
+}
+
+/** Logs each completed call; with `contents` also its arguments and result. */
+export function createCallLog(log: CallRowSink, contents: boolean): Pick<Observer, 'onCall'> {
+  const schedule = createBatchScheduler()
+  return {
+    onCall(observed) {
+      if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(observed))
+      if (!contents) return log.record(withTail(rowOf(observed), observed))
+      // parsing contents takes time, and the answer has not been sent yet
+      schedule(() => log.record(withContents(observed)))
+    }
+  }
+}

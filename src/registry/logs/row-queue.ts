@@ -1,0 +1,120 @@
+import { AppError } from '../../lib/errors.ts'
+import { withTimeout } from '../../lib/with-timeout.ts'
+
+const MAX_QUEUED = 10_000
+const BATCH_DELAY_MS = 250
+const RETRY_MS = 1_000
+const CLOSE_MS = 2_000
+
+export interface RowQueueOptions<T> {
+  /** Rejects with a 503 AppError while the database is unreachable. */
+  write(rows: readonly T[]): Promise<void>
+  /** Called once per outage, and for rows that can never be written */
+  onError(error: unknown): void
+  /** Called with the number of dropped rows, once rows can be written again and before the close */
+  onDropped(count: number): void
+  /** Maximum number of rows per write */
+  readonly batch: number
+}
+
+/** Row counts of a queue */
+export interface QueueState {
+  /** Rows waiting to be stored */
+  readonly length: number
+  /** Rows lost since the start */
+  readonly dropped: number
+}
+
+/** Queue of rows that are written in batches in the background. An outage loses at most the rows of the queue. */
+export interface RowQueue<T> extends QueueState {
+  push(row: T): void
+  /** Adds a row even if the queue is full, for rows that report lost ones. */
+  forcePush(row: T): void
+  /** Writes the queued rows, for a limited time, and resolves with the number of lost rows. */
+  close(): Promise<number>
+}
+
+export function createRowQueue<T>({ write, onError, onDropped, batch: size }: RowQueueOptions<T>): RowQueue<T> {
+  const queue: T[] = []
+  let dropped = 0
+  /** Dropped rows not yet passed to `onDropped` */
+  let unreported = 0
+  let isDown = false
+  let isClosed = false
+  let running: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const schedule = (delayMs: number) => {
+    if (isClosed || running || timer) return
+    timer = setTimeout(flush, delayMs).unref()
+  }
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    running ??= drain().finally(() => {
+      running = undefined
+      if (queue.length > 0) schedule(RETRY_MS)
+    })
+  }
+  const drain = async () => {
+    while (queue.length > 0 && (await writeNext()));
+  }
+  /** Writes the next batch and returns true on success. */
+  const writeNext = async (): Promise<boolean> => {
+    const batch = queue.slice(0, size)
+    try {
+      await write(batch)
+    } catch (error) {
+      if (!isDown) onError(error)
+      isDown = true
+      const isTemporary = error instanceof AppError && error.statusCode === 503
+      // Rows that can never be written must not block the others.
+      if (!isTemporary) drop(queue.splice(0, batch.length).length)
+      return false
+    }
+    isDown = false
+    queue.splice(0, batch.length)
+    reportDropped()
+    return true
+  }
+  const drop = (count: number) => {
+    dropped += count
+    unreported += count
+  }
+  const reportDropped = () => {
+    if (unreported === 0) return
+    const count = unreported
+    unreported = 0
+    onDropped(count)
+  }
+  const finish = async () => {
+    await running
+    await drain()
+  }
+
+  const forcePush = (row: T) => {
+    queue.push(row)
+    schedule(BATCH_DELAY_MS)
+  }
+
+  return {
+    get length() {
+      return queue.length
+    },
+    get dropped() {
+      return dropped
+    },
+    push(row) {
+      if (queue.length < MAX_QUEUED) forcePush(row)
+      else drop(1)
+    },
+    forcePush,
+    async close() {
+      reportDropped()
+      isClosed = true
+      clearTimeout(timer)
+      await withTimeout(CLOSE_MS, finish())
+      return queue.length + unreported
+    }
+  }
+}

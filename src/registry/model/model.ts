@@ -1,0 +1,390 @@
+/** Types of stored records and of the registry state that the gateway serves from. */
+
+import type { LeftOutItem } from '../../schemas/left-out.ts'
+
+export type Transport = 'stdio' | 'streamable_http' | 'sse'
+export type SessionMode = 'stateless' | 'stateful'
+export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template'
+
+/**
+ * Secrets of a server's configuration, encrypted at rest (security-model.md#secrets-at-rest) and decrypted only at the
+ * point of use
+ */
+export interface ServerSecrets {
+  readonly bearer_token?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>>
+  readonly oauth_client_secret?: string
+  /** Complete URL or arguments, present if they contain a secret; `ServerSettings` then holds the masked form */
+  readonly url?: string
+  readonly args?: readonly string[]
+}
+
+/** Readable part of a server's configuration; secrets in `url` and `args` are masked */
+export interface ServerSettings {
+  readonly url?: string
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly oauth_redirect_uri?: string
+  readonly oauth_client_id?: string
+  readonly oauth_scopes?: readonly string[]
+  /** The only authorization server accepted for sign-in */
+  readonly oauth_issuer?: string
+  /** Assume that an authorization server which does not advertise PKCE supports S256 */
+  readonly oauth_assume_pkce?: boolean
+}
+
+/** Launch configuration: the program to start, or the address to contact and the credentials to send */
+export interface LaunchConfig
+  extends Pick<ServerSettings, 'url' | 'command' | 'args'>, Pick<ServerSecrets, 'bearer_token' | 'headers' | 'env'> {
+  readonly transport: Transport
+}
+
+/** Validated registration input with defaults applied (http-contract.md#registration-input) */
+export interface ServerConfig extends ServerSettings, ServerSecrets {
+  readonly name: string
+  readonly transport: Transport
+  readonly description?: string
+  readonly session_mode: SessionMode
+}
+
+/**
+ * Protocol revisions and capabilities negotiated with an upstream (mcp-proxy.md#upstream-negotiation); stored with the
+ * server
+ */
+export interface Verdict {
+  /** Stateless revision in use (2026-07-28), null if the upstream does not support one */
+  readonly modern: string | null
+  /** Revision agreed in `initialize`, null if the upstream does not support the session protocol */
+  readonly legacy: string | null
+  /**
+   * True if the session protocol issues an `Mcp-Session-Id`; always true for stdio and SSE, where a connection is a
+   * session
+   */
+  readonly hasSessions: boolean
+  /** `capabilities` as sent by the upstream over the protocol that the lists are read with */
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly serverInfo: Readonly<Record<string, unknown>> | null
+  readonly instructions: string | null
+  /** ISO time of the negotiation */
+  readonly checkedAt: string
+  /** Lifetime of the lists in milliseconds, as stated by the upstream; absent if it stated none */
+  readonly listTtlMs?: number
+}
+
+/** Tool, prompt, resource or resource template as listed by an upstream */
+export interface OfferedItem {
+  readonly kind: ItemKind
+  /** Upstream's name of the tool or prompt, `uri` of the resource, or `uriTemplate` of the template; unique per kind */
+  readonly name: string
+  /** JSON text of the definition, exactly as the upstream sent it */
+  readonly definition: string
+}
+
+/** Listed items that cannot be served: the first ones, up to a limit, and the number of the rest */
+export interface LeftOut {
+  readonly items: readonly LeftOutItem[]
+  readonly more: number
+}
+
+/** Result of contacting an upstream, stored with its server in one transaction; items are in the upstream's order */
+export interface UpstreamOffer {
+  readonly verdict: Verdict
+  readonly items: readonly OfferedItem[]
+  /** Absent if every listed item can be stored */
+  readonly leftOut?: LeftOut | undefined
+  /** Durations for diagnostics, not stored; absent if not measured */
+  readonly timings?: DiscoveryTimings
+}
+
+/** Durations of the steps of contacting an upstream, in milliseconds */
+export interface DiscoveryTimings {
+  /** Starting the process or opening the event stream; absent for transports that do neither */
+  readonly start?: number
+  readonly initialize: number
+  readonly lists: number
+}
+
+export interface StoredItem extends OfferedItem {
+  readonly enabled: boolean
+  /** SHA-256 of the definition, hexadecimal */
+  readonly fingerprint: string
+  /** ISO time of the last change of the definition */
+  readonly changedAt: string
+  /** Last definition accepted by an administrator if it differs from the current one, else null */
+  readonly accepted: string | null
+}
+
+/** Server with all its items. Immutable: a replica keeps the same object until the revision changes. */
+export interface StoredServer {
+  readonly id: string
+  readonly name: string
+  readonly transport: Transport
+  readonly description: string | null
+  readonly session_mode: SessionMode
+  readonly settings: ServerSettings
+  /** Encrypted ServerSecrets, null if there are none */
+  readonly sealed: Uint8Array | null
+  readonly enabled: boolean
+  /** Registry version of the last change, as text */
+  readonly revision: string
+  /** ISO time. */
+  readonly registeredAt: string
+  /** ISO time of the last change of the server or of its items */
+  readonly updatedAt: string
+  readonly verdict: Verdict | null
+  /** Issuer of the stored access token, null if there is no token */
+  readonly issuer: string | null
+  /** Items that the last list refresh left out; absent if there were none */
+  readonly leftOut?: LeftOut | undefined
+  /** Items ordered by kind, then in the upstream's order; excludes items that the upstream no longer lists */
+  readonly items: readonly StoredItem[]
+}
+
+/**
+ * Configuration of a tool group (http-contract.md#tool-groups); its exact names may refer to tools and servers that no
+ * longer exist
+ */
+export interface GroupConfig {
+  readonly name: string
+  readonly description: string | null
+  /** Tools in `<server>__<tool>` form, as in `excluded_tools` */
+  readonly included_tools: readonly string[]
+  readonly included_servers: readonly string[]
+  readonly excluded_tools: readonly string[]
+  /** `bare`: tools are served under the upstream's own names (mcp-proxy.md#bare-names) */
+  readonly tool_names: 'qualified' | 'bare'
+}
+
+/** Immutable: a replica keeps the same object until the revision changes. */
+export interface StoredGroup extends GroupConfig {
+  /** Registry version of the last change, as text */
+  readonly revision: string
+  /** ISO time; distinguishes a group from an earlier one with the same name */
+  readonly createdAt: string
+}
+
+interface StoredTokenHolder {
+  /** Never reused, so that nothing bound to it applies to a later principal with the same name */
+  readonly id: string
+  readonly name: string
+  /** SHA-256 of the access token */
+  readonly tokenHash: Uint8Array
+  /** Registry version of the last change, as text */
+  readonly revision: string
+}
+
+export interface StoredUser extends StoredTokenHolder {
+  readonly kind: 'admin' | 'user'
+}
+
+/** Configuration of an MCP client */
+export interface ClientConfig {
+  readonly name: string
+  readonly description: string | null
+  /**
+   * Names of allowed servers, which may no longer exist; `*` allows every server (http-contract.md#clients-and-users)
+   */
+  readonly allowed_servers: readonly string[]
+}
+
+export interface StoredClient extends StoredTokenHolder, ClientConfig {
+  readonly kind: 'client'
+}
+
+/**
+ * Principal with an access token in enterprise mode. Immutable: a replica keeps the same object until the revision
+ * changes.
+ */
+export type StoredPrincipal = StoredUser | StoredClient
+
+/**
+ * Snapshot of everything that the data plane serves from, at one registry version. Principals are users, then clients;
+ * servers, groups, users and clients are each sorted by name in byte order.
+ */
+export interface RegistryState {
+  readonly version: string
+  /** True once enterprise mode has its first administrator */
+  readonly initialized: boolean
+  readonly servers: readonly StoredServer[]
+  readonly groups: readonly StoredGroup[]
+  readonly principals: readonly StoredPrincipal[]
+}
+
+/**
+ * Client authentication method at the token endpoint, in the terms of RFC 7591. `client_secret_basic+client_id` also
+ * sends the client id in the body, which some servers require.
+ */
+export type ClientAuthMethod = 'client_secret_basic' | 'client_secret_basic+client_id' | 'client_secret_post' | 'none'
+
+export interface OAuthClient {
+  readonly id: string
+  readonly secret?: string
+  readonly method: ClientAuthMethod
+  /** Method to try once if the authorization server rejects `method` */
+  readonly otherMethod?: ClientAuthMethod
+}
+
+/** Token endpoint and client of one issuer, stored together so that credentials are never sent to another endpoint */
+export interface TokenSource {
+  readonly issuer: string
+  readonly tokenEndpoint: string
+  readonly client: OAuthClient
+  /** Resource indicator of the upstream (RFC 8707) */
+  readonly resource: string
+}
+
+/** Token endpoint response */
+export interface TokenGrant {
+  readonly access: string
+  readonly refresh?: string
+  /** Seconds until the access token expires, null if not known */
+  readonly lifetime: number | null
+}
+
+/** Token endpoint response, with the client authentication that succeeded */
+export interface TokenGrantResult {
+  readonly grant: TokenGrant
+  readonly source: TokenSource
+}
+
+/** Tokens of a server, encrypted at rest */
+export interface UpstreamTokens {
+  readonly access: string
+  readonly refresh?: string
+  readonly source: TokenSource
+}
+
+/** Tokens as currently stored. Durations are by the database's clock, which all replicas share. */
+export interface StoredTokens {
+  readonly tokens: UpstreamTokens
+  /** Reason why the tokens can no longer be renewed */
+  readonly problem: string | null
+  /** Milliseconds, null if not known */
+  readonly lifetimeMs: number | null
+  readonly leftMs: number | null
+}
+
+export type OAuthSessionStatus = 'pending' | 'completing' | 'completed' | 'failed'
+
+/** Purpose of a sign-in and the data needed to complete it, encrypted at rest */
+export interface PendingSignIn {
+  readonly config: ServerConfig
+  /** Server whose configuration is replaced; null if the sign-in creates one */
+  readonly serverId: string | null
+  readonly force: boolean
+  readonly source: TokenSource
+  readonly redirectUri: string
+  readonly verifier: string
+  /** True if the authorization server advertises the `iss` parameter in its responses (RFC 9207) */
+  readonly namesIssuer: boolean
+}
+
+/** Public state of a sign-in */
+export interface OAuthSession {
+  readonly id: string
+  readonly server: string
+  readonly issuer: string
+  readonly status: 'pending' | 'completed' | 'failed' | 'expired'
+  readonly error: string | null
+  /** ISO time. */
+  readonly expiresAt: string
+}
+
+/** Actor of an audited action: a principal, the gateway itself (`system`), or an unknown caller */
+export interface Actor {
+  readonly kind: 'development' | 'admin' | 'user' | 'client' | 'system' | 'anonymous'
+  readonly name: string
+}
+
+/** Audited action and its actor */
+export interface AuditedAction {
+  readonly actor: Actor
+  /** Subject and verb, for example `server.create` */
+  readonly action: string
+  /** Name of the object acted on */
+  readonly target: string
+  /** Remote address of the request */
+  readonly address?: string | undefined
+  readonly requestId?: string | undefined
+}
+
+/** Audited write: its audit row is part of the same transaction */
+export interface Change extends AuditedAction {
+  /** SHA-256 of the access token that authorises the write, which fails if the token has been revoked */
+  readonly tokenHash?: Uint8Array | undefined
+}
+
+/** Rejected request. Its texts may come from outside. */
+export interface Refusal extends AuditedAction {
+  /** Reason as sent to the caller */
+  readonly reason: string
+  /** `global`, or the name of a group */
+  readonly endpoint?: string | undefined
+}
+
+/** Attempt to contact a server or to start its command */
+export interface ContactAttempt extends Omit<AuditedAction, 'action'> {
+  /** Action that requires the contact */
+  readonly purpose: string
+  readonly launch: LaunchConfig
+}
+
+/** Result of an attempt */
+export interface ContactResult {
+  readonly outcome: Exclude<Outcome, 'begun'>
+  /** Class of the failure, for example `unreachable` */
+  readonly failure?: string | null
+  /** Reason, without secrets */
+  readonly reason?: string | null
+  readonly durationMs: number
+}
+
+/** `begun` marks an attempt, whose result is in a row of its own */
+export type Outcome = 'begun' | 'ok' | 'refused' | 'failed'
+
+/** Row of the audit log as served by the REST API (security-model.md#audit) */
+export interface AuditEntry {
+  readonly id: string
+  readonly at: string
+  readonly actor_kind: Actor['kind']
+  readonly actor: string
+  readonly action: string
+  readonly target: string
+  readonly outcome: Outcome
+  readonly reason?: string
+  readonly endpoint?: string
+  readonly address?: string
+  readonly request_id?: string
+  /** Number of events that this row stands for */
+  readonly count: number
+  /** Names of changed members; `before` and `after` hold their values without secrets */
+  readonly changed?: readonly string[]
+  readonly before?: Readonly<Record<string, unknown>>
+  readonly after?: Readonly<Record<string, unknown>>
+  /** Registry version that the change committed */
+  readonly version?: string
+  /** Action that required contacting the server, in rows of attempts and their results */
+  readonly purpose?: string
+  /** HMAC of the complete launch configuration */
+  readonly fingerprint?: string
+  readonly failure?: string
+  readonly duration_ms?: number
+  /** Id of the attempt that this row is the result of */
+  readonly attempt?: string
+}
+
+/** Filter for the audit log; texts are compared exactly, times are ISO */
+export interface AuditQuery {
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+  readonly target?: string | undefined
+  readonly outcome?: Outcome | undefined
+  /** Earliest time, inclusive */
+  readonly from?: string | undefined
+  /** Latest time, exclusive */
+  readonly to?: string | undefined
+  /** Only rows older than the one with this id */
+  readonly before?: string | undefined
+  readonly limit: number
+}

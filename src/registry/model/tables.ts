@@ -1,0 +1,181 @@
+import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
+import type { CallEntry } from '../../schemas/call.ts'
+import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode, Transport } from './model.ts'
+
+/** bigint, read as text so that no digit is lost; pglite.ts sets a parser, pg does so by default */
+type Bigint = ColumnType<string, string, string>
+type Optional = ColumnType<string | null, string | null | undefined, never>
+type Timestamp = ColumnType<Date, never, Date>
+
+export interface Tables {
+  gateway: {
+    id: number
+    mode: string
+    version: ColumnType<string, string | undefined, string>
+    canary: Uint8Array
+    /** null: enterprise mode without an administrator; unused in development mode */
+    initialized_at: ColumnType<Date | null, null | undefined, Date | RawBuilder<Date>>
+  }
+  servers: {
+    id: string
+    name: string
+    transport: Transport
+    description: string | null
+    session_mode: SessionMode
+    /** JSON of ServerSettings */
+    settings: string
+    sealed: Uint8Array | null
+    enabled: Generated<boolean>
+    revision: Bigint
+    /** JSON of Verdict */
+    verdict: string | null
+    /** JSON of LeftOut */
+    left_out: ColumnType<string | null, string | null | undefined, string | null>
+    registered_at: Timestamp
+    updated_at: ColumnType<Date, never, RawBuilder<Date>>
+    /** Start of the last background refresh of the upstream's lists */
+    refresh_begun_at: ColumnType<Date | null, never, Date>
+  }
+  items: {
+    server_id: string
+    kind: ItemKind
+    name: string
+    /** null: no longer listed by the upstream; the row keeps its settings in case the item returns */
+    position: number | null
+    enabled: Generated<boolean>
+    definition: string
+    fingerprint: string
+    first_seen: Timestamp
+    changed_at: Timestamp
+    /** Last accepted definition; null if that is the current one */
+    accepted: ColumnType<string | null, never, null>
+  }
+  tool_groups: {
+    name: string
+    description: string | null
+    /** JSON arrays of names */
+    included_tools: string
+    included_servers: string
+    excluded_tools: string
+    tool_names: 'qualified' | 'bare'
+    revision: Bigint
+    created_at: Timestamp
+  }
+  users: {
+    id: string
+    name: string
+    role: 'admin' | 'user'
+    revision: Bigint
+    created_at: Timestamp
+  }
+  clients: {
+    id: string
+    name: string
+    description: string | null
+    /** JSON array of names; `*` stands for every server */
+    allowed_servers: string
+    revision: Bigint
+    created_at: Timestamp
+  }
+  /** Each row belongs to one user or to one client. */
+  access_tokens: {
+    /** SHA-256 of the token */
+    hash: Uint8Array
+    user_id: ColumnType<string | null, string | undefined, never>
+    client_id: ColumnType<string | null, string | undefined, never>
+    created_at: Timestamp
+  }
+  upstream_oauth_sessions: {
+    id: string
+    state_hash: Uint8Array
+    server_name: string
+    issuer: string
+    status: Generated<OAuthSessionStatus>
+    error: string | null
+    /** Encrypted PendingSignIn; null once the sign-in is over */
+    sealed: Uint8Array | null
+    created_at: Timestamp
+    expires_at: ColumnType<Date, RawBuilder<Date>, never>
+  }
+  upstream_tokens: {
+    server_id: string
+    issuer: string
+    /** Encrypted UpstreamTokens */
+    sealed: Uint8Array
+    problem: string | null
+    issued_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
+    /** null: not known */
+    expires_at: ColumnType<Date | null, RawBuilder<Date | null>, RawBuilder<Date | null>>
+    claim: string | null
+    claimed_until: ColumnType<Date | null, null, RawBuilder<Date> | null>
+  }
+  /** Append-only until rows expire; no row is ever updated */
+  audit_log: {
+    id: ColumnType<string, never, never>
+    at: ColumnType<Date, Date | undefined, never>
+    actor_kind: Actor['kind']
+    actor: string
+    action: string
+    target: string
+    outcome: Outcome
+    reason: Optional
+    endpoint: Optional
+    address: Optional
+    request_id: Optional
+    /** Number of events that the row stands for */
+    count: Generated<number>
+    /** JSON array of names */
+    changed: Optional
+    /** JSON objects */
+    before: Optional
+    after: Optional
+    /** null: not a change */
+    version: Optional
+    /** Rows about contacting a server: the action that required it */
+    purpose: Optional
+    /** HMAC-SHA256 of the launch configuration, hexadecimal */
+    fingerprint: Optional
+    failure: Optional
+    duration_ms: ColumnType<number | null, number | null | undefined, never>
+    /** Id of the attempt that this row is the result of */
+    attempt: Optional
+  }
+  session_ends: {
+    mark: Uint8Array
+    principal: string
+    ended_at: Generated<Date>
+    expires_at: Date
+  }
+  /** Rows are added, and deleted once they are too old or too many. */
+  calls: {
+    id: ColumnType<string, never, never>
+    at: Timestamp
+    kind: CallEntry['kind']
+    caller_kind: CallEntry['caller_kind']
+    caller: string
+    endpoint: string
+    via: CallEntry['via']
+    server: string | null
+    item: string | null
+    outcome: CallEntry['outcome']
+    total_ms: number
+    upstream_ms: number
+    request_bytes: number
+    response_bytes: number
+    error: string | null
+    request_id: string | null
+    client: string | null
+    client_protocol: string | null
+    server_protocol: string | null
+    session_mode: NonNullable<CallEntry['session_mode']> | null
+    queue_ms: number | null
+    start_ms: number | null
+    initialize_ms: number | null
+    ended_in: NonNullable<CallEntry['ended_in']> | null
+    stderr: string | null
+    arguments: string | null
+    result: string | null
+  }
+}
+
+export type Db = Kysely<Tables>

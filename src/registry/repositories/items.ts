@@ -1,0 +1,241 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { findServer, revisionColumns, type WriteContext } from './context.ts'
+import type { ItemKind, OfferedItem } from '../model/model.ts'
+import type { Db } from '../model/tables.ts'
+
+/**
+ * Item of a server, identified by its kind and its name in the upstream: a tool's or prompt's name, a resource's `uri`,
+ * a template's `uriTemplate`
+ */
+export interface ItemRef {
+  readonly kind: ItemKind
+  readonly name: string
+}
+
+/** Difference between listed and stored items, in the upstream's order; `unchanged` is false if items only moved */
+export interface ListDifference {
+  readonly added: readonly ItemRef[]
+  readonly removed: readonly ItemRef[]
+  readonly changed: readonly ItemRef[]
+  readonly unchanged: boolean
+}
+
+/** Fingerprints of definitions by kind and name, for audit rows */
+export type Fingerprints = Readonly<Record<string, string>>
+
+/** Difference with the fingerprints of the differing items */
+export interface StoredListDifference extends ListDifference {
+  readonly before: Fingerprints
+  readonly after: Fingerprints
+}
+
+interface PositionedItem extends OfferedItem {
+  readonly position: number
+  readonly fingerprint: string
+}
+
+type StoredItemRow = Awaited<ReturnType<typeof readStoredItems>>[number]
+
+/**
+ * Synchronises a server's stored items with the listed ones. Remaining items keep their enabled flag, and so does a
+ * disabled item that disappears; the definition of a disappeared item is kept in case it returns.
+ */
+export async function storeItems(
+  db: Db,
+  serverId: string,
+  offered: readonly OfferedItem[]
+): Promise<StoredListDifference> {
+  const known = new Map((await readStoredItems(db, serverId)).map((item) => [keyOf(item), item]))
+  const positioned = assignPositions(offered)
+  const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null
+  const before = (item: PositionedItem) => known.get(keyOf(item))
+
+  const removed = [...known.values()].filter((item) => isListed(item) && !positioned.has(keyOf(item)))
+  const added = [...positioned.values()].filter((item) => !isListed(before(item)))
+  const changed = [...positioned.values()].filter((item) => isListed(before(item)) && isAltered(before(item)!, item))
+  const moved = [...positioned.values()].filter((item) => isMoved(before(item), item))
+
+  await markUnlisted(db, serverId, removed)
+  await upsertItems(db, serverId, [...added, ...changed, ...moved])
+  const count = removed.length + added.length + changed.length + moved.length
+  return {
+    added: toRefs(added),
+    removed: toRefs(removed),
+    changed: toRefs(changed),
+    unchanged: count === 0,
+    before: toFingerprints([...removed, ...changed.map((item) => before(item)!)]),
+    after: toFingerprints([...added, ...changed])
+  }
+}
+
+/** Returns the fingerprints of all currently listed items. */
+export async function readFingerprints(db: Db, serverId: string): Promise<Fingerprints> {
+  return toFingerprints((await readStoredItems(db, serverId)).filter(({ position }) => position !== null))
+}
+
+const toFingerprints = (items: readonly (ItemRef & { fingerprint: string })[]): Fingerprints =>
+  Object.fromEntries(items.map((item) => [keyOf(item), item.fingerprint]))
+
+/** Creates the repository of a server's items for a write. */
+export function createItemRepository({ db, version, recordEffect }: WriteContext) {
+  return {
+    /**
+     * Enables or disables the named items, or all of a kind (null). Returns the upstream's names of those currently
+     * listed, in the upstream's order, including items whose flag did not change. Throws a 404 AppError for an unknown
+     * server.
+     */
+    async setEnabled(serverName: string, kind: ItemKind, names: string[] | null, enabled: boolean): Promise<string[]> {
+      const { id } = await findServer(db, serverName)
+      const affected = await readEnabledFlags(db, id, kind, names)
+      const differing = affected.filter((item) => item.enabled !== enabled).map((item) => item.name)
+      await setEnabledFlags(db, id, kind, differing, enabled)
+      const enabledUnlisted = names === null && enabled ? await enableUnlisted(db, id, kind) : 0n
+      if (differing.length > 0 || enabledUnlisted > 0n) {
+        await db.updateTable('servers').set(revisionColumns(version)).where('id', '=', id).execute()
+        recordEffect({ before: enabledFlags(kind, differing, !enabled), after: enabledFlags(kind, differing, enabled) })
+      }
+      return affected.map((item) => item.name)
+    },
+
+    /** Marks the item's current definition as accepted. Throws a 404 AppError for an unknown server. */
+    async acceptDefinition(serverName: string, { kind, name }: ItemRef): Promise<void> {
+      const { id } = await findServer(db, serverName)
+      const accepted = await db
+        .updateTable('items')
+        .set({ accepted: null })
+        .where('server_id', '=', id)
+        .where('kind', '=', kind)
+        .where('name', '=', name)
+        .where('accepted', 'is not', null)
+        .returning('fingerprint')
+        .executeTakeFirst()
+      if (!accepted) return
+      await db.updateTable('servers').set(revisionColumns(version)).where('id', '=', id).execute()
+      recordEffect({ after: { accepted: toFingerprints([{ kind, name, ...accepted }]) } })
+    }
+  }
+}
+
+const enabledFlags = (kind: ItemKind, names: readonly string[], enabled: boolean) => ({
+  [`${kind}s_enabled`]: Object.fromEntries(names.map((name) => [name, enabled]))
+})
+
+/** Returns the names of a server's enabled and listed items, in the upstream's order. */
+export async function enabledNames(db: Db, serverId: string, kind: ItemKind): Promise<string[]> {
+  const rows = await db
+    .selectFrom('items')
+    .select('name')
+    .where('server_id', '=', serverId)
+    .where('kind', '=', kind)
+    .where('position', 'is not', null)
+    .where('enabled', '=', true)
+    .orderBy('position')
+    .execute()
+  return rows.map((row) => row.name)
+}
+
+const readEnabledFlags = (db: Db, serverId: string, kind: ItemKind, names: string[] | null) =>
+  db
+    .selectFrom('items')
+    .select(['name', 'enabled'])
+    .where('server_id', '=', serverId)
+    .where('kind', '=', kind)
+    .where('position', 'is not', null)
+    .$if(names !== null, (query) => query.where(sql<boolean>`name = any(${names}::text[])`))
+    .orderBy('position')
+    .execute()
+
+async function setEnabledFlags(
+  db: Db,
+  serverId: string,
+  kind: ItemKind,
+  names: string[],
+  enabled: boolean
+): Promise<void> {
+  if (names.length === 0) return
+  await sql`update items set enabled = ${enabled}
+    where server_id = ${serverId} and kind = ${kind} and name = any(${names}::text[])`.execute(db)
+}
+
+/** Enables unlisted items too, when all items of a kind are enabled. */
+async function enableUnlisted(db: Db, serverId: string, kind: ItemKind): Promise<bigint> {
+  const { numUpdatedRows } = await db
+    .updateTable('items')
+    .set({ enabled: true })
+    .where('server_id', '=', serverId)
+    .where('kind', '=', kind)
+    .where('position', 'is', null)
+    .where('enabled', '=', false)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows
+}
+
+const readStoredItems = (db: Db, serverId: string) =>
+  db
+    .selectFrom('items')
+    .select(['kind', 'name', 'position', 'enabled', 'fingerprint'])
+    .where('server_id', '=', serverId)
+    .orderBy('kind')
+    .orderBy('position')
+    .execute()
+
+/** Assigns positions, counted per kind. Of items with the same kind and name, the first is used. */
+function assignPositions(offered: readonly OfferedItem[]): Map<string, PositionedItem> {
+  const positioned = new Map<string, PositionedItem>()
+  const counts = new Map<ItemKind, number>()
+  for (const item of offered) {
+    if (positioned.has(keyOf(item))) continue
+    const position = counts.get(item.kind) ?? 0
+    counts.set(item.kind, position + 1)
+    const fingerprint = createHash('sha256').update(item.definition).digest('hex')
+    positioned.set(keyOf(item), { ...item, position, fingerprint })
+  }
+  return positioned
+}
+
+const keyOf = ({ kind, name }: ItemRef) => `${kind} ${name}`
+const isAltered = (known: StoredItemRow, item: PositionedItem) => known.fingerprint !== item.fingerprint
+const isMoved = (known: StoredItemRow | undefined, item: PositionedItem) =>
+  known !== undefined && known.position !== null && known.position !== item.position && !isAltered(known, item)
+const toRefs = (items: readonly ItemRef[]): ItemRef[] => items.map(({ kind, name }) => ({ kind, name }))
+
+/** Maximum number of enabled, unlisted items kept per server; beyond it, the earliest to disappear are deleted */
+const MAX_UNLISTED = 1_000
+
+/**
+ * Marks items as unlisted but keeps their definitions: an item that returns with another definition must not pass for
+ * the accepted one.
+ */
+async function markUnlisted(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
+  if (items.length === 0) return
+  const gone = sql`unnest(${items.map((item) => item.kind)}::text[], ${items.map((item) => item.name)}::text[]) as gone (kind, name)`
+  await sql`update items set position = null, changed_at = now() from ${gone}
+    where items.server_id = ${serverId} and items.kind = gone.kind and items.name = gone.name`.execute(db)
+  await sql`delete from items using (
+      select kind, name from items where server_id = ${serverId} and position is null and enabled
+      order by changed_at desc, kind, name offset ${MAX_UNLISTED}
+    ) as old
+    where items.server_id = ${serverId} and items.kind = old.kind and items.name = old.name`.execute(db)
+}
+
+/** Inserts or updates items, passing one array per column because a statement takes at most 65,535 parameters. */
+async function upsertItems(db: Db, serverId: string, items: readonly PositionedItem[]): Promise<void> {
+  if (items.length === 0) return
+  await sql`
+    insert into items (server_id, kind, name, position, definition, fingerprint)
+    select ${serverId}::uuid, offered.* from unnest(
+      ${items.map((item) => item.kind)}::text[],
+      ${items.map((item) => item.name)}::text[],
+      ${items.map((item) => item.position)}::integer[],
+      ${items.map((item) => item.definition)}::text[],
+      ${items.map((item) => item.fingerprint)}::text[]
+    ) as offered
+    on conflict (server_id, kind, name) do update set
+      position = excluded.position,
+      definition = excluded.definition,
+      fingerprint = excluded.fingerprint,
+      changed_at = case when items.fingerprint = excluded.fingerprint then items.changed_at else now() end,
+      accepted = nullif(coalesce(items.accepted, items.definition), excluded.definition)
+  `.execute(db)
+}

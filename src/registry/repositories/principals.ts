@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'kysely'
+import { AppError, conflict, notFound, unauthorized } from '../../lib/errors.ts'
+import type { WriteContext } from './context.ts'
+import { isUniqueViolation } from '../store/failures.ts'
+import type { ClientConfig, StoredClient, StoredPrincipal, StoredUser } from '../model/model.ts'
+import type { Db } from '../model/tables.ts'
+
+/** Principals read by one statement, so that no query is unbounded */
+const CHUNK_SIZE = 1_000
+
+/** Name of the administrator created by initialisation */
+export const FIRST_ADMIN = 'admin'
+
+export interface UserConfig {
+  readonly name: string
+  readonly role: 'admin' | 'user'
+}
+
+/** Changes to a client; absent members stay as they are */
+export interface ClientUpdate extends Partial<Omit<ClientConfig, 'name'>> {
+  readonly tokenHash?: Uint8Array | undefined
+}
+
+const auditedToken = (hash: Uint8Array | undefined) => (hash ? { access_token: Buffer.from(hash).toString('hex') } : {})
+
+type ClientRow = Pick<ClientConfig, 'description'> & { readonly allowed_servers: string }
+
+const fromRow = ({ description, allowed_servers }: ClientRow): Omit<ClientConfig, 'name'> => ({
+  description,
+  allowed_servers: JSON.parse(allowed_servers) as string[]
+})
+
+/**
+ * Creates the repository of users and clients for a write. Uniqueness is enforced by constraints: a 409 aborts the
+ * transaction.
+ */
+export function createPrincipalRepository({ db, version, recordEffect }: WriteContext) {
+  const addToken = async (hash: Uint8Array, owner: { user_id: string } | { client_id: string }): Promise<void> => {
+    try {
+      await db
+        .insertInto('access_tokens')
+        .values({ hash, ...owner })
+        .execute()
+    } catch (error) {
+      throw isUniqueViolation(error, 'access_tokens_pkey')
+        ? new AppError(409, 'the access token belongs to another user or client')
+        : error
+    }
+  }
+  const createUser = async ({ name, role }: UserConfig, tokenHash: Uint8Array): Promise<void> => {
+    const id = randomUUID()
+    try {
+      await db.insertInto('users').values({ id, name, role, revision: version }).execute()
+    } catch (error) {
+      throw isUniqueViolation(error, 'users_name_key') ? conflict('user', name) : error
+    }
+    await addToken(tokenHash, { user_id: id })
+    recordEffect({ after: { role, ...auditedToken(tokenHash) } })
+  }
+
+  return {
+    createUser,
+
+    /** Creates the first administrator. Of several concurrent calls one succeeds, the others throw a 409 AppError. */
+    async initialize(tokenHash: Uint8Array): Promise<void> {
+      const { numUpdatedRows } = await db
+        .updateTable('gateway')
+        .set({ initialized_at: sql<Date>`now()` })
+        .where('initialized_at', 'is', null)
+        .executeTakeFirstOrThrow()
+      if (numUpdatedRows === 0n) throw new AppError(409, 'the server is already initialized')
+      await createUser({ name: FIRST_ADMIN, role: 'admin' }, tokenHash)
+    },
+
+    /** Replaces a user's token, keeps the role and returns it. Throws a 404 AppError. */
+    async replaceUserToken(name: string, tokenHash: Uint8Array): Promise<UserConfig['role']> {
+      const user = await db
+        .updateTable('users')
+        .set({ revision: version })
+        .where('name', '=', name)
+        .returning(['id', 'role'])
+        .executeTakeFirst()
+      if (!user) throw notFound('user', name)
+      const before = await db
+        .deleteFrom('access_tokens')
+        .where('user_id', '=', user.id)
+        .returning('hash')
+        .executeTakeFirst()
+      await addToken(tokenHash, { user_id: user.id })
+      recordEffect({ before: auditedToken(before?.hash), after: auditedToken(tokenHash) })
+      return user.role
+    },
+
+    /**
+     * Removes a user. Throws a 404 AppError, and a 409 for the last administrator, since nobody could create another.
+     */
+    async removeUser(name: string): Promise<void> {
+      const removed = await db.deleteFrom('users').where('name', '=', name).returning('role').executeTakeFirst()
+      if (!removed) throw notFound('user', name)
+      if (removed.role === 'admin') await requireAdmin(db)
+      recordEffect({ before: removed })
+    },
+
+    async createClient({ name, description, allowed_servers }: ClientConfig, tokenHash: Uint8Array): Promise<void> {
+      const id = randomUUID()
+      const row = { id, name, description, allowed_servers: JSON.stringify(allowed_servers), revision: version }
+      try {
+        await db.insertInto('clients').values(row).execute()
+      } catch (error) {
+        throw isUniqueViolation(error, 'clients_name_key') ? conflict('client', name) : error
+      }
+      await addToken(tokenHash, { client_id: id })
+      recordEffect({ after: { description, allowed_servers, ...auditedToken(tokenHash) } })
+    },
+
+    /** Updates a client and returns its configuration. Writes nothing if nothing differs. Throws a 404 AppError. */
+    async updateClient(name: string, { tokenHash, ...changes }: ClientUpdate): Promise<ClientConfig> {
+      const found = await db
+        .selectFrom('clients')
+        .innerJoin('access_tokens', 'client_id', 'clients.id')
+        .select(['clients.id', 'description', 'allowed_servers', 'hash'])
+        .where('name', '=', name)
+        .executeTakeFirst()
+      if (!found) throw notFound('client', name)
+      const before = fromRow(found)
+      const after = { ...before, ...changes }
+      const isNewToken = tokenHash !== undefined && !Buffer.from(found.hash).equals(tokenHash)
+      if (isDeepStrictEqual(before, after) && !isNewToken) return { name, ...after }
+      if (isNewToken) {
+        await db.deleteFrom('access_tokens').where('client_id', '=', found.id).execute()
+        await addToken(tokenHash, { client_id: found.id })
+      }
+      await db
+        .updateTable('clients')
+        .set({ ...after, allowed_servers: JSON.stringify(after.allowed_servers), revision: version })
+        .where('id', '=', found.id)
+        .execute()
+      recordEffect({
+        before: { ...before, ...auditedToken(found.hash) },
+        after: { ...after, ...auditedToken(tokenHash ?? found.hash) }
+      })
+      return { name, ...after }
+    },
+
+    async removeClient(name: string): Promise<void> {
+      const removed = await db
+        .deleteFrom('clients')
+        .where('name', '=', name)
+        .returning(['description', 'allowed_servers'])
+        .executeTakeFirst()
+      if (!removed) throw notFound('client', name)
+      recordEffect({ before: fromRow(removed) })
+    }
+  }
+}
+
+/** Throws a 401 AppError if the caller's token has been revoked while the write was being prepared. */
+export async function requireValidToken(db: Db, hash: Uint8Array): Promise<void> {
+  const found = await db.selectFrom('access_tokens').select('user_id').where('hash', '=', hash).executeTakeFirst()
+  if (!found?.user_id) throw unauthorized('the access token is no longer valid')
+}
+
+async function requireAdmin(db: Db): Promise<void> {
+  const other = await db.selectFrom('users').select('id').where('role', '=', 'admin').limit(1).executeTakeFirst()
+  if (!other) throw new AppError(409, 'the last administrator cannot be removed')
+}
+
+/**
+ * Returns users, then clients, each ordered by name; those in `known` with an unchanged revision are not read again.
+ */
+export async function readPrincipals(db: Db, known: readonly StoredPrincipal[] = []): Promise<StoredPrincipal[]> {
+  const revisions = await db
+    .selectFrom('users')
+    .select(['id', 'revision', sql<boolean>`true`.as('isUser')])
+    .unionAll(db.selectFrom('clients').select(['id', 'revision', sql<boolean>`false`.as('isUser')]))
+    .execute()
+  const principals = new Map(known.map((principal) => [principal.id, principal]))
+  const stale = revisions.filter(({ id, revision }) => principals.get(id)?.revision !== revision)
+  for (const [read, ofUsers] of [[readUsers, true] as const, [readClients, false] as const]) {
+    const ids = stale.filter(({ isUser }) => isUser === ofUsers).map(({ id }) => id)
+    for (let at = 0; at < ids.length; at += CHUNK_SIZE) {
+      for (const principal of await read(db, ids.slice(at, at + CHUNK_SIZE))) principals.set(principal.id, principal)
+    }
+  }
+  return revisions.map(({ id }) => principals.get(id)!).toSorted(comparePrincipals)
+}
+
+const rank = ({ kind }: StoredPrincipal) => (kind === 'client' ? 1 : 0)
+const comparePrincipals = (a: StoredPrincipal, b: StoredPrincipal) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)
+
+async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> {
+  const rows = await db
+    .selectFrom('users')
+    .innerJoin('access_tokens', 'user_id', 'users.id')
+    .select(['users.id', 'name', 'role', 'revision', 'hash'])
+    .where(sql<boolean>`users.id = any(${ids}::uuid[])`)
+    .execute()
+  return rows.map(({ role, hash, ...row }) => ({ ...row, kind: role, tokenHash: hash }))
+}
+
+async function readClients(db: Db, ids: readonly string[]): Promise<StoredClient[]> {
+  const rows = await db
+    .selectFrom('clients')
+    .innerJoin('access_tokens', 'client_id', 'clients.id')
+    .select(['clients.id', 'name', 'description', 'allowed_servers', 'revision', 'hash'])
+    .where(sql<boolean>`clients.id = any(${ids}::uuid[])`)
+    .execute()
+  return rows.map(({ id, name, revision, hash, ...row }) => ({
+    ...{ id, name, revision, ...fromRow(row) },
+    kind: 'client',
+    tokenHash: hash
+  }))
+}

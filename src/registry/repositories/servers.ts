@@ -1,0 +1,384 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { sql, type Selectable } from 'kysely'
+import { differingParts } from '../../domain/secrets/difference.ts'
+import { createRedactor, secretsIn } from '../../domain/secrets/redaction.ts'
+import { escapeText } from '../../domain/text/text.ts'
+import { AppError, conflict, notFound } from '../../lib/errors.ts'
+import { findServer, revisionColumns, type WriteContext } from './context.ts'
+import { isUniqueViolation } from '../store/failures.ts'
+import { enabledNames, readFingerprints, storeItems, type ListDifference } from './items.ts'
+import type {
+  LeftOut,
+  UpstreamOffer,
+  ServerConfig,
+  ServerSecrets,
+  ServerSettings,
+  StoredServer,
+  Verdict
+} from '../model/model.ts'
+import { envelopePayload, type MasterKeys } from '../crypto/envelope-encryption.ts'
+import { hasUnmaskedSecrets, decryptSecrets, encryptSecrets, maskSettings } from '../crypto/server-secrets.ts'
+import type { Db, Tables } from '../model/tables.ts'
+
+const noDifference: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
+
+/** Creates the repository of servers for a write. Names are exact; methods throw a 404 AppError for an unknown name. */
+export const createServerRepository = (context: WriteContext) => ({
+  /**
+   * Inserts a server and returns its id. Throws a 409 AppError if the name is taken; the transaction is then aborted, so
+   * the error must propagate.
+   */
+  create: (config: ServerConfig, offer: UpstreamOffer) => insertServer(context, config, offer),
+
+  async remove(name: string): Promise<void> {
+    if (!(await removeServerIfExists(context, name))) throw notFound('server', name)
+  },
+
+  /** Removes the server if it exists (`force`), and returns true if it did. */
+  removeIfExists: (name: string) => removeServerIfExists(context, name),
+
+  /**
+   * Replaces a server's configuration and returns its id. The server's enabled flag and those of the remaining items are
+   * kept. Throws a 409 AppError if its configuration no longer equals `expected`.
+   */
+  replace: (name: string, config: ServerConfig, offer: UpstreamOffer, expected?: ConnectionConfig) =>
+    replaceServer(context, name, config, offer, expected),
+
+  /**
+   * Encrypts secrets in URLs and arguments that version 0.1 stored in plain text, and returns the names of the changed
+   * servers. Skips servers whose secrets cannot be decrypted.
+   */
+  encryptPlainSecrets: () => encryptPlainSecrets(context),
+
+  /**
+   * Enables or disables a server, and returns the upstream's names of its enabled tools and prompts: those that appear
+   * or disappear if `changed` is true.
+   */
+  setEnabled: (name: string, enabled: boolean) => setServerEnabled(context, name, enabled),
+
+  /**
+   * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
+   * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration no longer equals `expected`.
+   */
+  refresh: (id: string, offer: UpstreamOffer, expected?: ConnectionConfig) => storeRefresh(context, id, offer, expected)
+})
+
+const columns = (
+  { encryptionKeys, version }: WriteContext,
+  id: string,
+  config: ServerConfig,
+  offer: UpstreamOffer
+) => ({
+  transport: config.transport,
+  description: config.description ?? null,
+  session_mode: config.session_mode,
+  settings: JSON.stringify(maskSettings(config)),
+  sealed: encryptSecrets(encryptionKeys, id, config),
+  verdict: JSON.stringify(offer.verdict),
+  left_out: leftOutText(offer),
+  revision: version
+})
+
+async function insertServer(context: WriteContext, config: ServerConfig, offer: UpstreamOffer): Promise<string> {
+  const { db, recordEffect } = context
+  const id = randomUUID()
+  try {
+    await db
+      .insertInto('servers')
+      .values({ id, name: config.name, ...columns(context, id, config, offer) })
+      .execute()
+  } catch (error) {
+    throw isUniqueViolation(error, 'servers_name_key') ? conflict('server', config.name) : error
+  }
+  const { after: items } = await storeItems(db, id, offer.items)
+  recordEffect({ after: { ...auditMembers(config, offer.verdict, true), items } })
+  return id
+}
+
+async function removeServerIfExists({ db, keys, recordEffect }: WriteContext, name: string): Promise<boolean> {
+  const before = await db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
+  if (!before) return false
+  const items = await readFingerprints(db, before.id)
+  await db.deleteFrom('servers').where('id', '=', before.id).execute()
+  recordEffect({ before: { ...storedAuditMembers(keys, before), items } })
+  return true
+}
+
+async function replaceServer(
+  context: WriteContext,
+  name: string,
+  config: ServerConfig,
+  offer: UpstreamOffer,
+  expected?: ConnectionConfig
+): Promise<string> {
+  const { db, keys, version, recordEffect } = context
+  const row = await db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
+  if (!row) throw notFound('server', name)
+  if (expected && !isSameConfig(row, expected))
+    throw new AppError(409, `server "${name}" has been changed meanwhile: try again`)
+  const { id, enabled } = row
+  await db
+    .updateTable('servers')
+    .set({ ...columns(context, id, config, offer), ...revisionColumns(version) })
+    .where('id', '=', id)
+    .execute()
+  const { before, after } = await storeItems(db, id, offer.items)
+  const [instructionsBefore, instructionsAfter] = changedInstructions(
+    row.verdict,
+    offer.verdict,
+    redactorFor(keys, row, config)
+  )
+  recordEffect({
+    before: { ...storedAuditMembers(keys, row), items: before, ...instructionsBefore },
+    after: { ...auditMembers(config, offer.verdict, enabled), items: after, ...instructionsAfter }
+  })
+  return id
+}
+
+async function encryptPlainSecrets({
+  db,
+  keys,
+  encryptionKeys,
+  version,
+  recordEffect
+}: WriteContext): Promise<string[]> {
+  const rows = await db.selectFrom('servers').select(serverColumns).forUpdate().execute()
+  const changedNames: string[] = []
+  for (const row of rows) {
+    if (!hasUnmaskedSecrets(JSON.parse(row.settings) as ServerSettings) || !canDecrypt(keys, row)) continue
+    const config = toConfig(row, decryptSecrets(keys, row))
+    await db
+      .updateTable('servers')
+      .set({
+        settings: JSON.stringify(maskSettings(config)),
+        sealed: encryptSecrets(encryptionKeys, row.id, config),
+        ...revisionColumns(version)
+      })
+      .where('id', '=', row.id)
+      .execute()
+    changedNames.push(row.name)
+  }
+  if (changedNames.length > 0) recordEffect({ after: { servers: changedNames } })
+  return changedNames
+}
+
+async function setServerEnabled({ db, version, recordEffect }: WriteContext, name: string, enabled: boolean) {
+  const { id, enabled: before } = await findServer(db, name)
+  const changed = before !== enabled
+  if (changed) {
+    await db
+      .updateTable('servers')
+      .set({ enabled, ...revisionColumns(version) })
+      .where('id', '=', id)
+      .execute()
+    recordEffect({ before: { enabled: before }, after: { enabled } })
+  }
+  const [tools, prompts] = [await enabledNames(db, id, 'tool'), await enabledNames(db, id, 'prompt')]
+  return { changed, tools, prompts }
+}
+
+async function storeRefresh(
+  { db, keys, version, recordEffect }: WriteContext,
+  id: string,
+  offer: UpstreamOffer,
+  expected?: ConnectionConfig
+): Promise<ListDifference> {
+  const row = await db.selectFrom('servers').select(refreshColumns).where('id', '=', id).executeTakeFirst()
+  if (!row || (expected && !isSameConfig(row, expected))) return noDifference
+  const { before, after, ...difference } = await storeItems(db, id, offer.items)
+  const sameVerdict = isSameVerdict(row.verdict, offer.verdict)
+  const left_out = leftOutText(offer)
+  if (difference.unchanged && sameVerdict && left_out === row.left_out) return noDifference
+  const verdict = sameVerdict ? {} : { verdict: JSON.stringify(offer.verdict) }
+  await db
+    .updateTable('servers')
+    .set({ ...verdict, left_out, ...revisionColumns(version) })
+    .where('id', '=', id)
+    .execute()
+  const [instructionsBefore, instructionsAfter] = changedInstructions(
+    row.verdict,
+    offer.verdict,
+    redactorFor(keys, row)
+  )
+  recordEffect({
+    before: {
+      upstream: toAuditedVerdict(row.verdict),
+      items: before,
+      left_out: leftOutSize(row.left_out),
+      ...instructionsBefore
+    },
+    after: {
+      upstream: toAuditedVerdict(offer.verdict),
+      items: after,
+      left_out: leftOutSize(left_out),
+      ...instructionsAfter
+    }
+  })
+  return { ...difference, unchanged: false }
+}
+
+/**
+ * Returns all registration inputs with their secrets, ordered by name (http-contract.md#registration-input). Throws an
+ * AppError if a server's secrets cannot be decrypted.
+ */
+export async function readConfigs(db: Db, keys: MasterKeys): Promise<ServerConfig[]> {
+  const rows = await db
+    .selectFrom('servers')
+    .select(serverColumns)
+    .orderBy(sql`name collate "C"`)
+    .execute()
+  return rows.map((row) => toConfig(row, decryptSecrets(keys, row)))
+}
+
+/** Columns of a server's configuration and state, without its items */
+export const serverColumns = [
+  'id',
+  'name',
+  'transport',
+  'description',
+  'session_mode',
+  'settings',
+  'sealed',
+  'enabled',
+  'verdict'
+] as const
+type ServerRow = Pick<Selectable<Tables['servers']>, (typeof serverColumns)[number]>
+
+const toConfig = (row: Omit<ServerRow, 'enabled' | 'verdict'>, secrets: ServerSecrets): ServerConfig => ({
+  name: row.name,
+  transport: row.transport,
+  ...(row.description !== null && { description: row.description }),
+  session_mode: row.session_mode,
+  ...(JSON.parse(row.settings) as ServerSettings),
+  ...secrets
+})
+
+/** Returns a server's members for the audit log. */
+const auditMembers = (
+  { name: _name, ...config }: ServerConfig,
+  verdict: Verdict | string | null,
+  enabled: boolean
+) => ({
+  ...config,
+  enabled,
+  upstream: toAuditedVerdict(verdict)
+})
+
+const storedAuditMembers = (keys: MasterKeys, row: ServerRow) =>
+  auditMembers(toConfig(row, decryptIfPossible(keys, row)), row.verdict, row.enabled)
+
+/** Returns true if version 0.1 left secrets in plain text. */
+export async function hasPlainSecrets(db: Db): Promise<boolean> {
+  const rows = await db.selectFrom('servers').select('settings').execute()
+  return rows.some(({ settings }) => hasUnmaskedSecrets(JSON.parse(settings) as ServerSettings))
+}
+
+function canDecrypt(keys: MasterKeys, row: ServerRow): boolean {
+  try {
+    decryptSecrets(keys, row)
+    return true
+  } catch (error) {
+    if (error instanceof AppError) return false
+    throw error
+  }
+}
+
+/** Returns no secrets if they cannot be decrypted, so that such a server can still be replaced and removed. */
+function decryptIfPossible(keys: MasterKeys, row: ServerRow): ServerSecrets {
+  try {
+    return decryptSecrets(keys, row)
+  } catch (error) {
+    if (error instanceof AppError) return {}
+    throw error
+  }
+}
+
+/** Replaces the upstream's description of itself by a hash, since its text may contain anything. */
+function toAuditedVerdict(verdict: Verdict | string | null) {
+  if (verdict === null) return null
+  const { modern, legacy, hasSessions, capabilities, serverInfo, instructions } =
+    typeof verdict === 'string' ? (JSON.parse(verdict) as Verdict) : verdict
+  const instructionsBefore = JSON.stringify([capabilities, serverInfo, instructions])
+  return {
+    modern,
+    legacy,
+    sessions: hasSessions,
+    description: createHash('sha256').update(instructionsBefore).digest('hex')
+  }
+}
+
+/** Maximum length of changed instructions in the audit log, in UTF-16 units */
+const MAX_INSTRUCTIONS = 200
+
+/** Returns a function that removes the secrets of a stored server, and of its next configuration, from a text. */
+function redactorFor(keys: MasterKeys, row: ServerRow, next?: ServerConfig): (text: string) => string {
+  const { settings } = row
+  const known = secretsIn(decryptIfPossible(keys, row), JSON.parse(settings) as ServerSettings)
+  return createRedactor(next ? [...known, ...secretsIn(next, next)] : known)
+}
+
+/**
+ * Returns the differing parts of the old and new instructions for the audit log, truncated; empty objects if they are
+ * equal.
+ */
+function changedInstructions(before: string | null, { instructions }: Verdict, redact: (text: string) => string) {
+  const instructionsBefore = before === null ? null : (JSON.parse(before) as Verdict).instructions
+  if (instructionsBefore === instructions) return [{}, {}]
+  const parts = differingParts(redact(instructionsBefore ?? ''), redact(instructions ?? ''))
+  return parts.map((text) => (text === '' ? {} : { instructions: escapeText(text, MAX_INSTRUCTIONS) }))
+}
+
+/** Stored settings that determine how an upstream is contacted */
+export type ConnectionConfig = Pick<StoredServer, 'transport' | 'session_mode' | 'settings' | 'sealed'>
+
+const refreshColumns = [...serverColumns, 'left_out'] as const
+
+const noSecrets = Buffer.alloc(0)
+
+/** Compares configurations. Equal payloads mean equal secrets, whichever master key wraps the data key. */
+function isSameConfig(
+  row: Omit<ConnectionConfig, 'settings'> & { settings: string },
+  expected: ConnectionConfig
+): boolean {
+  return (
+    row.transport === expected.transport &&
+    row.session_mode === expected.session_mode &&
+    isDeepStrictEqual(JSON.parse(row.settings), expected.settings) &&
+    Buffer.compare(envelopePayload(row.sealed ?? noSecrets), envelopePayload(expected.sealed ?? noSecrets)) === 0
+  )
+}
+
+const leftOutText = ({ leftOut }: UpstreamOffer): string | null => (leftOut ? JSON.stringify(leftOut) : null)
+
+/** Returns the number of items left out, for the audit log. */
+function leftOutSize(text: string | null): number {
+  if (text === null) return 0
+  const { items, more } = JSON.parse(text) as LeftOut
+  return items.length + more
+}
+
+/** Removes the members that may differ at every negotiation. */
+const withoutVolatile = ({ checkedAt: _at, listTtlMs: _ttl, ...verdict }: Verdict) => verdict
+
+function isSameVerdict(stored: string | null, verdict: Verdict): boolean {
+  if (stored === null) return false
+  const plain = JSON.parse(JSON.stringify(verdict)) as Verdict
+  return isDeepStrictEqual(withoutVolatile(JSON.parse(stored) as Verdict), withoutVolatile(plain))
+}
+
+/**
+ * Returns true, and records the time, if no background refresh of the upstream's lists was started in the last
+ * `withinMs` milliseconds. Uses the database's clock, so that only one of several replicas refreshes.
+ */
+export async function tryStartRefresh(db: Db, id: string, withinMs: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('servers')
+    .set({ refresh_begun_at: sql<Date>`clock_timestamp()` })
+    .where('id', '=', id)
+    .where(
+      sql<boolean>`(refresh_begun_at is null or refresh_begun_at <= clock_timestamp() - ${withinMs}::float8 * interval '1 millisecond')`
+    )
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}

@@ -1,0 +1,84 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  chmodSync,
+  realpathSync
+} from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '../../lib/startup-error.ts'
+
+/** Permission bits of group and others */
+const GROUP_AND_OTHERS = 0o077
+/** Entries of a data directory created by the gateway, including their temporary files; others are left alone */
+const OWN_ENTRY = /^(postgres|encryption\.key|lock)(\.|$)/
+
+/**
+ * Removes the permissions of group and others from a data directory and from the store, key and lock in it, as
+ * PostgreSQL requires for its own. Throws StartupError for files of another user, for symbolic links, and if the file
+ * system ignores permissions.
+ */
+export function restrictPermissions(dataDir: string): void {
+  const user = process.getuid?.()
+  // Windows has no such permissions.
+  if (user === undefined) return
+  const refuse = (path: string, reason: string) =>
+    new StartupError(`the data directory ${dataDir} cannot be used: ${path} ${reason}`)
+  const folder = realpathSync(dataDir)
+  restrictFolder(folder, user, refuse)
+  for (const name of readdirSync(folder)) if (OWN_ENTRY.test(name)) restrictEntry(join(folder, name), user, refuse)
+}
+
+type Refuse = (path: string, reason: string) => StartupError
+
+/**
+ * Restricts a folder before its contents: once it is private, no other user can replace an entry by another file or
+ * link.
+ */
+function restrictEntry(path: string, user: number, refuse: Refuse): void {
+  const { mode, uid, ...kind } = statsOf(path)
+  if (kind.isLink) throw refuse(path, 'is a symbolic link: replace it with its target')
+  if (kind.isFolder) {
+    restrictFolder(path, user, refuse)
+    for (const name of readdirSync(path)) restrictEntry(join(path, name), user, refuse)
+    return
+  }
+  requireOwner(path, uid, user, refuse)
+  if ((mode & GROUP_AND_OTHERS) === 0) return
+  chmodSync(path, mode & 0o700)
+  requirePrivate(path, statsOf(path).mode, refuse)
+}
+
+function statsOf(path: string) {
+  const stats = lstatSync(path)
+  return { mode: stats.mode, uid: stats.uid, isLink: stats.isSymbolicLink(), isFolder: stats.isDirectory() }
+}
+
+function restrictFolder(path: string, user: number, refuse: Refuse): void {
+  const handle = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    const { mode, uid } = fstatSync(handle)
+    requireOwner(path, uid, user, refuse)
+    if ((mode & GROUP_AND_OTHERS) === 0) return
+    fchmodSync(handle, 0o700)
+    requirePrivate(path, fstatSync(handle).mode, refuse)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function requireOwner(path: string, uid: number, user: number, refuse: Refuse): void {
+  if (uid === user) return
+  const how = 'give it to that user (chown), or use a new folder inside it'
+  throw refuse(path, `belongs to user ${uid} and the gateway runs as user ${user}: ${how}`)
+}
+
+/** Checks the result, because some file systems (FAT, network shares) accept a change of permissions and ignore it. */
+function requirePrivate(path: string, mode: number, refuse: Refuse): void {
+  if ((mode & GROUP_AND_OTHERS) === 0) return
+  throw refuse(path, 'remains readable by other users: its file system does not support permissions')
+}

@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { notFound } from '../../lib/errors.ts'
+import type { HttpContext } from '../../mcp/request-context.ts'
+import { refuseEncoding } from '../../plugins/json-body.ts'
+
+/** Parses bodies as buffers and turns schema validation off. Applies to the scope of the MCP route plugin. */
+export function parseBodiesAsBuffers(app: FastifyInstance, bodyLimit: number): void {
+  app.setValidatorCompiler(() => () => true)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) =>
+    done(refuseEncoding(request), body)
+  )
+}
+
+/** Returns the group named in the path; undefined at a global endpoint. */
+export const groupNameOf = ({ params }: FastifyRequest) => (params as { name?: string }).name
+
+/**
+ * Creates a hook that answers 404 for groups that do not exist or contain nothing the client may use. Both look the
+ * same, so that group names cannot be probed.
+ */
+export const createGroupCheck =
+  (app: FastifyInstance) => (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+    const group = groupNameOf(request)
+    if (group !== undefined && !app.gateway.hasGroup(group, request.caller ?? undefined))
+      throw notFound('tool group', group)
+    done()
+  }
+
+/**
+ * Answers other methods at a group's URL: 404 if the group does not exist, otherwise 405
+ * (mcp-proxy.md#order-of-checks).
+ */
+export function rejectOtherMethods(app: FastifyInstance, url: string, methods: readonly string[]): void {
+  const method = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name))
+  const refuse = (_request: FastifyRequest, reply: FastifyReply, _done: () => void) => {
+    reply.callNotFound()
+  }
+  const onRequest = [createGroupCheck(app), refuse]
+  const config = { access: 'client', isRefusal: true } as const
+  app.route({
+    method,
+    url,
+    exposeHeadRoute: false,
+    config,
+    onRequest,
+    handler: (_request, reply) => reply.callNotFound()
+  })
+}
+
+/** Creates a hook that rejects new requests under overload; responses and notifications for active calls pass. */
+export const createOverloadCheck =
+  (app: FastifyInstance) =>
+  ({ overloadError, body }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+    if (overloadError && !(body instanceof Buffer && app.gateway.mcp.startsNoWork(body))) throw overloadError
+    done()
+  }
+
+/** Returns the body and removes it from the request, which lives as long as its response: hours for a stream. */
+export function takeBody(request: { body: Buffer | undefined }): Buffer {
+  const { body = Buffer.alloc(0) } = request
+  request.body = undefined
+  return body
+}
+
+/** Hijacks the reply: from here on the MCP endpoint writes the response. */
+export function hijackReply(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpContext {
+  reply.hijack()
+  const { headers, caller, id: requestId, address } = request
+  return { headers, response: reply.raw, caller: caller!, endpoint, requestId, address }
+}

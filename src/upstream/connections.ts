@@ -1,0 +1,224 @@
+import { createRedactor, secretsIn } from '../domain/secrets/redaction.ts'
+import { createEgressPolicy } from '../domain/network/egress.ts'
+import { PRODUCT } from '../domain/product.ts'
+import type { Config } from '../config/config.ts'
+import { AppError } from '../lib/errors.ts'
+import type { UpstreamOffer, StoredServer } from '../registry/model/model.ts'
+import type { Registry } from '../registry/registry.ts'
+import { restoreSettings } from '../registry/crypto/server-secrets.ts'
+import { createAuthorizations, type Authorizations } from './oauth/authorizations.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { createDeadlines, type Deadlines } from './transport/deadlines.ts'
+import { createEgress, type ListenAddress } from './http/egress.ts'
+import type { BatchScheduler } from '../lib/batch-scheduler.ts'
+import type { Observer } from '../observe/observation.ts'
+import { createQuota, type Quota } from '../lib/quota.ts'
+import { createTransports, type Target } from './transports.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
+import type { TransportClient } from './transport/connection.ts'
+import { readUpstream } from './discovery/discovery.ts'
+import { redactFailure, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { createOAuthHttp, type OAuthHttpFor } from './oauth/http.ts'
+import { createReadScheduler } from './transport/read-scheduler.ts'
+import { createSlotPool, type SlotPool } from './sessions/slot-pool.ts'
+import { createChildRegistry } from './stdio/child-registry.ts'
+import { childEnvironment, findExecutable } from './stdio/command.ts'
+import type { Log } from './stdio/process.ts'
+import { createWatchdog } from './stdio/watchdog.ts'
+import { withSseHint } from './http/sse-hint.ts'
+import { createUpstream, type Upstream } from './upstream.ts'
+import { createUpstreams, type Upstreams } from './upstreams.ts'
+
+export interface ConnectionsOptions {
+  readonly registry: Pick<Registry, 'decryptSecrets' | 'tokens'>
+  readonly config: Pick<Config, 'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'resultSecrets'>
+  /** Product version. */
+  readonly version: string
+  /** Returns the gateway's own listen addresses; empty before the gateway listens. */
+  readonly listenAddresses: () => readonly ListenAddress[]
+  readonly observer: Observer
+  /** Quota of concurrent calls per principal. */
+  readonly shares: Quota
+  /** Quota of request bytes of concurrent calls per principal. */
+  readonly callBytes: Quota
+  readonly schedule: BatchScheduler
+  /** Called for a notification that belongs to no call. `isOpening`: received while its session was being opened. */
+  readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
+  /** Called when the number of warm sessions changes. */
+  readonly onWarmSessionsChange: () => void
+  readonly log: Log
+}
+
+/** Connections to upstream servers: targets, secrets, processes and open sessions. */
+export interface Connections {
+  readonly upstreams: Upstreams
+  readonly authorizations: Authorizations
+  /** HTTP client for OAuth requests, under the egress policy. */
+  readonly http: OAuthHttpFor
+  /** Returns a server's target. If its secrets cannot be decrypted, it carries `problem` and no request is sent. */
+  targetOf(stored: StoredServer): Target
+  /** Returns a function that removes the server's secrets from a text. */
+  redactorOf(stored: StoredServer): (text: string) => string
+  /** Negotiates a protocol version and reads a server's lists on a new connection. Rejects with UpstreamFailure. */
+  readOffer(target: Target): Promise<UpstreamOffer>
+  /** Creates a client that no call uses, for sessions that only receive notifications. */
+  createClient(stored: StoredServer): TransportClient
+  /** Returns the last lines that a server's processes wrote to stderr. */
+  stderr(server: string): readonly string[]
+  /** Resolves with the path of a stdio server's program. Rejects if no executable is found. */
+  findCommand(stored: StoredServer): Promise<string>
+  /** Stops the calls in progress that a predicate selects. */
+  stopCalls: Deadlines['stop']
+  /** Closes connections and drops state of servers that were removed or changed. */
+  prune(catalog: Catalog): void
+  readonly processes: number
+  /** Number of calls that wait for a process. */
+  readonly waitingForProcess: number
+  /** Kills every child process immediately, for the exit of the gateway. */
+  kill(): void
+  /** Closes all connections and resolves when no child process is left. */
+  close(): Promise<void>
+}
+
+/** Warm processes started at a time, and warm sessions opened at a time per HTTP server: calls take precedence. */
+const WARM_STARTS = { processes: 2, sessions: 4 }
+const WARM_IDLE_MS = 60_000
+
+const unreadable = () =>
+  new UpstreamFailure('unreadable', 'its stored secrets cannot be decrypted with the current encryption key', {
+    maybeProcessed: false
+  })
+
+function redactorFor({ secrets, settings, authorization }: Target): (text: string) => string {
+  const redact = createRedactor(secretsIn(secrets, settings))
+  return authorization ? (text) => authorization.redact(redact(text)) : redact
+}
+
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { registry, config, version, observer, schedule, log } = options
+  const { timeouts, limits, stdio } = config
+  /** Returns a limit per principal. Without authentication all callers are one principal, which is not limited. */
+  const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
+  const deadlines = createDeadlines()
+  const children = createChildRegistry(createWatchdog)
+  const processSlots: SlotPool = createSlotPool(stdio.maxProcesses, stdio.maxQueue, {
+    reclaim: (mayEnd) => upstreams.reclaim(processSlots, mayEnd),
+    share: shareOf(stdio.processesPerPrincipal)
+  })
+  const sessionSlots: SlotPool = createSlotPool(limits.upstreamSessions, 0, {
+    reclaim: (mayEnd) => upstreams.reclaim(sessionSlots, mayEnd),
+    share: shareOf(limits.upstreamSessionsPerPrincipal),
+    noun: 'sessions with servers'
+  })
+  const egress = createEgress({
+    policy: createEgressPolicy(config.egress),
+    connectMs: timeouts.connectMs,
+    listenAddresses: options.listenAddresses
+  })
+  const transports = createTransports({
+    schedule,
+    readingTurns: createReadScheduler(),
+    version,
+    connector: egress.connector,
+    maxResponseBytes: limits.upstreamResponseBytes,
+    pending: createQuota(limits.pendingBytes / 4, limits.pendingBytes),
+    resultSecrets: config.resultSecrets,
+    stdio,
+    children,
+    log
+  })
+  const http = createOAuthHttp({ egress, userAgent: `${PRODUCT}/${version}` })
+  const authorizations = createAuthorizations({ store: registry.tokens, http, log })
+
+  const targetOf = (stored: StoredServer): Target => {
+    try {
+      const authorization = stored.issuer === null ? undefined : authorizations.of(stored)
+      const secrets = registry.decryptSecrets(stored)
+      return { ...stored, settings: restoreSettings(stored.settings, secrets), secrets, authorization }
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      return { ...stored, secrets: {}, problem: unreadable() }
+    }
+  }
+  const processTurns = createSemaphore(WARM_STARTS.processes)
+  const createFor = (stored: StoredServer): Upstream => {
+    const target = targetOf(stored)
+    const redact = redactorFor(target)
+    return createUpstream({
+      server: stored,
+      verdict: stored.verdict!,
+      client: transports.create(target),
+      processSlots: stored.transport === 'stdio' ? processSlots : undefined,
+      sessionSlots: stored.transport === 'stdio' ? undefined : sessionSlots,
+      warmPool: {
+        maxSize: config.spareSessions,
+        idleMs: WARM_IDLE_MS,
+        runInTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(WARM_STARTS.sessions),
+        onChange: options.onWarmSessionsChange
+      },
+      deadlines,
+      shares: options.shares,
+      callBytes: options.callBytes,
+      connectMs: timeouts.connectMs,
+      observer: {
+        ...observer,
+        onConnectionFailure: (server, reason, message) => observer.onConnectionFailure(server, reason, redact(message))
+      },
+      idleMs: timeouts.sessionIdleMs,
+      callMs: timeouts.callMs,
+      callTotalMs: timeouts.callTotalMs,
+      redact,
+      onNotification: (...args) => options.onNotification(stored, ...args)
+    })
+  }
+  const upstreams = createUpstreams(createFor)
+
+  return {
+    upstreams,
+    authorizations,
+    http,
+    targetOf,
+    redactorOf: (stored) => redactorFor(targetOf(stored)),
+    async readOffer(target) {
+      const client = transports.create(target)
+      const deadline = performance.now() + timeouts.connectMs
+      try {
+        const warn = (text: string) => log.warn({ server: target.name }, text)
+        return await readUpstream(client, target.transport, { deadline, warn })
+      } catch (error) {
+        if (!(error instanceof UpstreamFailure)) throw error
+        const createSse = () => transports.create({ ...target, transport: 'sse' })
+        const isHttp = target.transport === 'streamable_http'
+        const failure = isHttp ? await withSseHint(error, createSse, deadline) : error
+        throw redactFailure(failure, redactorFor(target))
+      } finally {
+        client.close()
+      }
+    },
+    createClient: (stored) => transports.create(targetOf(stored)),
+    stderr: (server) => transports.tail(server).lines(),
+    findCommand(stored) {
+      const { PATH = '' } = childEnvironment(stdio.environment, targetOf(stored).secrets.env ?? {})
+      return findExecutable(stored.settings.command ?? '', PATH, stdio.cwd ?? '/')
+    },
+    stopCalls: deadlines.stop,
+    prune(catalog) {
+      authorizations.prune(catalog)
+      upstreams.prune(catalog)
+      transports.prune(new Set(catalog.servers.map(({ name }) => name)))
+    },
+    get processes() {
+      return children.size
+    },
+    get waitingForProcess() {
+      return processSlots.waiting
+    },
+    kill: () => children.killAll(),
+    async close() {
+      upstreams.close()
+      deadlines.close()
+      egress.close()
+      await children.closeAll()
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { isUtf8 } from 'node:buffer'
+import type { ItemKind } from '../../registry/model/model.ts'
+import { definitionProblem, notUtf8 } from '../../catalog/definition.ts'
+import { members, valueOf } from '../../json/json.ts'
+import type { Problem } from '../../catalog/left-out.ts'
+
+const MAX_NAME_BYTES = 256
+/** Largest value of an index row in the registry. */
+const MAX_URI_BYTES = 2_048
+const MAX_DESCRIPTION_BYTES = 65_536
+const MAX_SCHEMA_BYTES = 262_144
+const MAX_DEFINITION_BYTES = 1_048_576
+
+const size = (text: string | undefined) => (text === undefined ? 0 : Buffer.byteLength(text))
+
+const tooLarge = (what: string, max: number): Problem => ({
+  code: 'too_large',
+  reason: `${what} is larger than ${max} bytes`
+})
+
+const hasUri = (kind: ItemKind) => kind === 'resource' || kind === 'template'
+
+/** Returns the word for an item's name in messages. */
+const nameWord = (kind: ItemKind) => (hasUri(kind) ? 'URI' : 'name')
+
+/** Returns the limit that an item exceeds, undefined if none. `definition` is valid JSON. */
+export function limitProblem(name: string, definition: string, kind: ItemKind): Problem | undefined {
+  const maxName = hasUri(kind) ? MAX_URI_BYTES : MAX_NAME_BYTES
+  if (size(name) > maxName) {
+    return { code: 'name_too_long', reason: `its ${nameWord(kind)} is longer than ${maxName} bytes` }
+  }
+  const found = members(definition)
+  if (size(valueOf(definition, found, 'description')) > MAX_DESCRIPTION_BYTES) {
+    return tooLarge('its description', MAX_DESCRIPTION_BYTES)
+  }
+  for (const schema of ['inputSchema', 'outputSchema']) {
+    if (size(valueOf(definition, found, schema)) > MAX_SCHEMA_BYTES) {
+      return tooLarge(`its ${schema}`, MAX_SCHEMA_BYTES)
+    }
+  }
+  return undefined
+}
+
+/**
+ * Returns the reason why the text of an item cannot be used, whatever its content; undefined if it is an object in
+ * valid JSON.
+ */
+export function textProblem(bytes: Buffer, definition: string): Problem | undefined {
+  if (bytes.length > MAX_DEFINITION_BYTES) return tooLarge('it', MAX_DEFINITION_BYTES)
+  return isUtf8(bytes) ? definitionProblem(definition) : notUtf8
+}
+
+/** Problem of the second of two items with the same name. */
+export const duplicateProblem = (kind: ItemKind): Problem => ({
+  code: 'listed_twice',
+  reason: `its ${nameWord(kind)} is listed twice`
+})

@@ -1,0 +1,138 @@
+import { isUtf8 } from 'node:buffer'
+import type { Dispatcher } from 'undici'
+import { EventStream } from '../transport/event-stream.ts'
+import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
+import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.ts'
+import { headerOf, socketFailure, statusFailure } from './failure.ts'
+
+/** The event stream of the 2024-11-05 transport. */
+export interface SseStream {
+  readonly handler: Dispatcher.DispatchHandler
+  /** Path and query for posting messages, from the first event. Rejects with UpstreamFailure. */
+  readonly endpoint: Promise<string>
+  /** Receives each message of the upstream. */
+  onMessage: ((data: Buffer) => void) | null
+  /** Called once if the stream ends other than by `close`. */
+  onEnd: ((failure: UpstreamFailure) => void) | null
+  /** Called once when the stream ends, for any reason. */
+  onClose: (() => void) | null
+  /** Ends the stream with this failure. */
+  fail(failure: UpstreamFailure): void
+  /** Ends the stream without reporting a failure. */
+  close(): void
+}
+
+export interface SseStreamOptions {
+  readonly url: string
+  readonly maxEventBytes: number
+  /** Quota for the memory of the server's answers and requests. Default: unlimited. */
+  readonly memory?: MemoryQuota | undefined
+  /** Divides event-loop time among servers. Default: no sharing. */
+  readonly reads?: ServerReads | undefined
+  readonly hasCredential: boolean
+}
+
+/**
+ * Returns path and query of the endpoint. Throws unless it has the origin of the stream: messages carry credentials.
+ */
+function readEndpoint(data: Buffer, url: string): string {
+  const endpoint = isUtf8(data) ? tryParse(data.toString(), url) : null
+  if (!endpoint) throw new UpstreamFailure('bad_response', 'named an endpoint that is not a URL')
+  if (endpoint.origin !== new URL(url).origin) {
+    throw new UpstreamFailure('bad_response', 'named an endpoint at another origin')
+  }
+  return endpoint.pathname + endpoint.search
+}
+
+function tryParse(text: string, base: string): URL | null {
+  try {
+    return new URL(text, base)
+  } catch {
+    return null
+  }
+}
+
+export function openSseStream(options: SseStreamOptions): SseStream {
+  const { url, maxEventBytes, memory = unlimitedMemory, reads = unscheduledReads, hasCredential } = options
+  let abort: ((error?: Error) => void) | null = null
+  let hasEndpoint = false
+  let isEnded = false
+  let resolveEndpoint: (path: string) => void
+  let rejectEndpoint: (failure: UpstreamFailure) => void
+  const endpoint = new Promise<string>((resolve, reject) => {
+    resolveEndpoint = resolve
+    rejectEndpoint = reject
+  })
+  // the opener may have given up already
+  endpoint.catch(() => {})
+
+  const finish = () => {
+    if (isEnded) return false
+    isEnded = true
+    source.close()
+    reservation.release()
+    abort?.(new Error('released'))
+    stream.onClose?.()
+    return true
+  }
+  const fail = (failure: UpstreamFailure) => {
+    if (!finish()) return
+    rejectEndpoint(failure)
+    stream.onEnd?.(failure)
+  }
+  const takeEndpoint = (data: Buffer) => {
+    try {
+      resolveEndpoint(readEndpoint(data, url))
+      hasEndpoint = true
+    } catch (error) {
+      fail(error as UpstreamFailure)
+    }
+  }
+  const reservation = new MemoryReservation(memory)
+  let resume: (() => void) | undefined
+  const source = reads.open(() => resume?.())
+  const events = new EventStream(maxEventBytes, (data, type) => {
+    if (isEnded) return
+    if (!hasEndpoint && type === 'endpoint') takeEndpoint(data)
+    else if (hasEndpoint && (type === '' || type === 'message')) stream.onMessage?.(data)
+  })
+
+  const readChunk = (chunk: Buffer) => {
+    if (!events.write(chunk)) {
+      fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
+    } else if (!isEnded && !reservation.resize(events.bufferedBytes))
+      fail(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
+  }
+
+  const handler: Dispatcher.DispatchHandler = {
+    onConnect(stop) {
+      if (isEnded) throw new Error('released')
+      abort = stop
+    },
+    onHeaders(status, headers, readOn) {
+      if (status < 200 || isEnded) return true
+      resume = readOn
+      const isStream = /^text\/event-stream\s*(;|$)/i.test(headerOf(headers, 'content-type') ?? '')
+      if (status >= 300 || !isStream) fail(statusFailure(status, headers, hasCredential))
+      return true
+    },
+    onData(chunk) {
+      if (isEnded) return true
+      source.read(() => readChunk(chunk))
+      return !source.mustPause
+    },
+    onComplete: () => fail(new UpstreamFailure('unreachable', 'event stream ended')),
+    onError: (error) => fail(socketFailure(error, abort !== null))
+  }
+  const stream: SseStream = {
+    handler,
+    endpoint,
+    onMessage: null,
+    onEnd: null,
+    onClose: null,
+    fail,
+    close: () => void finish()
+  }
+  return stream
+}

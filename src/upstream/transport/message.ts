@@ -1,0 +1,270 @@
+import { isUtf8 } from 'node:buffer'
+import { membersOfBytes, skipSpaceBytes } from '../../json/bytes.ts'
+import { checkText, HAS_LONE_SURROGATES, HAS_CONTROL_SPACE } from '../../json/text.ts'
+import {
+  checkUnique,
+  type JsonLimits,
+  JsonError,
+  MAX_DEPTH,
+  type Member,
+  members,
+  skipSpace,
+  valueOf,
+  wholeMembers
+} from '../../json/json.ts'
+import { LARGE_BYTES, Payload } from '../../json/payload.ts'
+import { sliceBuffers, type BufferList } from '../../json/buffer-list.ts'
+import { withoutLoneSurrogates } from '../../json/surrogates.ts'
+import { errorAnswer, type Answer } from './call.ts'
+import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+
+/** A JSON-RPC message, parsed down to its kind. `id` and `params` are JSON text; missing params are `{}`. */
+export type Message =
+  | { readonly kind: 'answer'; readonly id: string | undefined; readonly answer: Answer }
+  | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly params: string }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: string }
+
+const HEAD = '{"jsonrpc":"2.0","id":'
+const RESULT = ',"result":{'
+const RESULT_FIRST = '{"result":{'
+const TAIL = ',"jsonrpc":"2.0","id":'
+const MARGIN = 128
+const OPEN_OBJECT = 123
+const CLOSE_OBJECT = 125
+
+/**
+ * Limits for messages read part by part, such as list pages: strings and depth of the parts are checked later. The
+ * depth allows the largest definition to consist of brackets only.
+ */
+export const looseLimits: JsonLimits = { depth: 1_048_576, elements: Infinity, isLoose: true }
+/** Limit of a scan that builds no values: elements are visited one by one, which blocks the event loop. */
+const MAX_ELEMENTS = 1_000_000
+/** The same limit for a request or notification, which is kept and read several times. */
+const MAX_REQUEST_ELEMENTS = 100_000
+/** Errors are parsed completely. */
+const MAX_ERROR_BYTES = 262_144
+const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS }
+/** Limits for text with line breaks and tabs, which are not allowed inside strings. */
+const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
+const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
+
+/** Reading instructions for a message whose text was checked. */
+export interface TextCheck {
+  readonly limits: JsonLimits
+  /** True if the bytes were changed in place; the pieces they were assembled from no longer match. */
+  readonly isRepaired: boolean
+}
+
+/** For list answers, which `upstream/discovery/list-items.ts` checks item by item. */
+export const uncheckedList: TextCheck = { limits: looseLimits, isRepaired: false }
+const plain: TextCheck = { limits: defaultLimits, isRepaired: false }
+
+/**
+ * Checks the text of a message before it is parsed: valid UTF-8, and only characters that JSON allows in strings.
+ * Replaces escapes of lone surrogates by U+FFFD in place, because many parsers reject the whole message over them.
+ * Throws JsonError, or `bad_response` if the bytes are not UTF-8.
+ */
+export function checkMessage(bytes: Buffer): TextCheck {
+  if (!isUtf8(bytes)) throw badResponse('answered with invalid UTF-8')
+  const found = checkText(bytes)
+  if (found === 0) return plain
+  const isRepaired = (found & HAS_LONE_SURROGATES) !== 0
+  if (isRepaired) bytes.write(withoutLoneSurrogates(bytes.toString('latin1')), 'latin1')
+  return { limits: (found & HAS_CONTROL_SPACE) === 0 ? defaultLimits : spacedLimits, isRepaired }
+}
+
+const endsAt = (text: string, at: number) =>
+  text.charCodeAt(at) === CLOSE_OBJECT && skipSpace(text, at + 1) === text.length
+
+/** Returns the offset of the result's opening brace in the two layouts that the SDKs write; -1 for any other layout. */
+function resultStart(head: string, id: string): number {
+  if (head.startsWith(RESULT_FIRST)) return RESULT_FIRST.length - 1
+  const isFirst = head.startsWith(HEAD) && head.startsWith(id, HEAD.length)
+  return isFirst && head.startsWith(RESULT, HEAD.length + id.length) ? HEAD.length + id.length + RESULT.length - 1 : -1
+}
+
+/** Returns the offset after the object that contains these members. */
+function endOf(found: readonly Member[], start: number, skip: (at: number) => number): number {
+  return skip(found.at(-1)?.end ?? start + 1) + 1
+}
+
+/**
+ * Returns the result for the request `id` if the message has the layout of the SDKs (id before the result, or last);
+ * null for any other message, which `readMessage` then handles. Both functions take valid UTF-8 and throw JsonError.
+ * `pieces`: the same bytes in buffers that may be kept, unlike `bytes`.
+ */
+export function quickResult(
+  bytes: Buffer,
+  id: string,
+  limits = defaultLimits,
+  pieces: BufferList = [bytes]
+): Answer | null {
+  const isLarge = bytes.length > LARGE_BYTES && !limits.isLoose && !limits.checksStrings
+  const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
+  const start = resultStart(head, id)
+  if (start < 0) return null
+  // counted from the result
+  const depth = limits.depth - 1
+  const found = isLarge
+    ? membersOfBytes(bytes, start, { depth, elements: limits.elements })
+    : members(head, start, { ...limits, depth })
+  const end = endOf(found, start, (at) => (isLarge ? skipSpaceBytes(bytes, at) : skipSpace(head, at)))
+  if (isLarge && bytes.length - end > MARGIN) return null
+  // only the end of a large body is decoded to a string
+  const text = isLarge ? bytes.toString('latin1', end) : head
+  let at = isLarge ? 0 : end
+  if (start === RESULT_FIRST.length - 1) {
+    if (!text.startsWith(TAIL, at) || !text.startsWith(id, at + TAIL.length)) return null
+    at += TAIL.length + id.length
+  }
+  if (!endsAt(text, at)) return null
+  if (!limits.isLoose) checkUnique(found)
+  const known = { members: found, base: start }
+  const body = isLarge
+    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known)
+    : Payload.ofLatin1(head.slice(start, end), known)
+  return { kind: 'result', body }
+}
+
+function isErrorObject(text: string, at: number): boolean {
+  if (text.charCodeAt(at) !== OPEN_OBJECT) return false
+  const found = members(text, at)
+  checkUnique(found)
+  return /^-?\d{1,15}$/.test(valueOf(text, found, 'code') ?? '') && valueOf(text, found, 'message')?.[0] === '"'
+}
+
+const resultPath = ['result']
+
+/** True for JSON text of an id that JSON-RPC allows in a request. */
+const isId = (id: string) => /^(?:"|-?\d)/.test(id)
+
+/** Reads a request or notification; `found` are the members of the message. */
+function readRequest(bytes: Buffer, text: string, found: readonly Member[]): Message {
+  const at = (key: string) => found.find((each) => each.key === key)
+  const [method, idAt] = [at('method')!, at('id')]
+  const id = idAt && bytes.toString('utf8', idAt.start, idAt.end)
+  if (text[method.start] !== '"' || (id !== undefined && !isId(id))) throw notRpc()
+  const name = JSON.parse(bytes.toString('utf8', method.start, method.end)) as string
+  const params = at('params')
+  if (params && text[params.start] !== '{') throw badResponse('sent parameters that are not an object')
+  // a person must be shown the same value that the client parses, so members must not repeat
+  if (params) checkUnique(members(text, params.start, { depth: MAX_DEPTH, elements: MAX_REQUEST_ELEMENTS }))
+  const paramsText = params ? bytes.toString('utf8', params.start, params.end) : '{}'
+  return id === undefined
+    ? { kind: 'notification', method: name, params: paramsText }
+    : { kind: 'request', id, method: name, params: paramsText }
+}
+
+const notRpc = () => badResponse('answered with something that is not JSON-RPC 2.0')
+
+/**
+ * Reads one message whose text has been checked. Throws JsonError, or UpstreamFailure if the message is not JSON-RPC
+ * 2.0.
+ */
+export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: BufferList = [bytes]): Message {
+  const text = bytes.toString('latin1')
+  const found = wholeMembers(text, limits, resultPath)
+  checkUnique(found)
+  const member = (key: string) => found.find((each) => each.key === key)
+  if (valueOf(text, found, 'jsonrpc') !== '"2.0"') throw notRpc()
+  const id = valueOf(text, found, 'id')
+  const result = member('result')
+  const error = member('error')
+  if (member('method') && !result && !error) return readRequest(bytes, text, found)
+  if (!result === !error)
+    throw badResponse(`answered with ${result ? 'both a result and an' : 'neither a result nor an'} error`)
+  const { start, end, members: own } = (result ?? error)!
+  if (error && end - start > MAX_ERROR_BYTES) {
+    throw new UpstreamFailure('too_large', `answered with an error of more than ${MAX_ERROR_BYTES} bytes`)
+  }
+  if (result ? text.charCodeAt(start) !== OPEN_OBJECT : !isErrorObject(text, start)) {
+    throw badResponse(`answered with ${result ? 'a result' : 'an error'} of the wrong shape`)
+  }
+  if (own && !limits.isLoose) checkUnique(own)
+  const known = own ? { members: own, base: start } : null
+  const isLarge = end - start > LARGE_BYTES && !limits.isLoose
+  const body = isLarge
+    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known)
+    : Payload.ofLatin1(text.slice(start, end), known)
+  return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
+}
+
+/** Kind and id of a message that cannot be used. */
+export interface MessageAddress {
+  readonly kind: Message['kind']
+  /** JSON text as received. */
+  readonly id: string | undefined
+}
+
+/** Finds the kind and id of a malformed message; undefined if even these cannot be read. */
+export function addressOf(bytes: Buffer): MessageAddress | undefined {
+  const text = bytes.toString('latin1')
+  try {
+    const found = wholeMembers(text, looseLimits, [])
+    const id = valueOf(text, found, 'id')?.trim()
+    const isRequest =
+      found.some(({ key }) => key === 'method') && !found.some(({ key }) => key === 'result' || key === 'error')
+    if (isRequest) return { kind: id === undefined ? 'notification' : 'request', id }
+    return id === undefined ? undefined : { kind: 'answer', id }
+  } catch (error) {
+    if (error instanceof JsonError) return undefined
+    throw error
+  }
+}
+
+/**
+ * Returns the id for refusing a malformed request, as JSON text that is safe to send back; undefined for any other id.
+ */
+export const refusableId = (id: string | undefined): string | undefined =>
+  id !== undefined && /^(?:-?\d{1,15}|"[ !#-[\]-~]{0,200}")$/.test(id) ? id : undefined
+
+/** Returns the answer to a list request without checking its items; undefined for any other message. */
+export function readListAnswer(bytes: Buffer): Extract<Message, { kind: 'answer' }> | undefined {
+  try {
+    const message = readMessage(bytes, looseLimits)
+    return message.kind === 'answer' ? message : undefined
+  } catch (error) {
+    if (error instanceof JsonError || error instanceof UpstreamFailure) return undefined
+    throw error
+  }
+}
+
+/** Answer to a malformed request of an upstream. */
+export const invalidRequest = errorAnswer(-32600, 'Invalid Request: malformed JSON')
+
+/** Maps a JSON problem in an upstream's answer to the failure that the caller gets. */
+export function toFailure(error: unknown): UpstreamFailure {
+  if (error instanceof UpstreamFailure) return error
+  if (!(error instanceof JsonError)) return badResponse('answered with something that cannot be read')
+  if (error.problem === 'depth') return badResponse(`answered with JSON nested deeper than ${MAX_DEPTH} levels`)
+  if (error.problem === 'elements') return badResponse(`answered with ${error.message}`)
+  if (error.problem === 'duplicate') return badResponse('answered with JSON that repeats a member')
+  return badResponse('answered with malformed JSON')
+}
+
+/** Cleans upstream text for the gateway's own messages: one line, no markup, at most 200 characters. */
+export function cleanText(text: string): string {
+  const plain = text
+    .slice(0, 2000)
+    .replace(/<[^>]*>?/g, ' ')
+    // oxlint-disable-next-line no-control-regex
+    .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+    .replace(/ {2,}/g, ' ')
+    .trim()
+  return plain.length > 200 ? `${plain.slice(0, 199)}…` : plain
+}
+
+/** Parses the body of an answer. Throws `bad_response`: strings and numbers have not been checked before. */
+export function valueOfAnswer({ body }: Answer): Record<string, unknown> {
+  try {
+    return JSON.parse(body.toString()) as Record<string, unknown>
+  } catch {
+    throw badResponse('answered with malformed JSON')
+  }
+}
+
+/** Returns `code`, `data` and the cleaned `message` of a JSON-RPC error. */
+export function readError(answer: Answer): { code: unknown; message: string; data: unknown } {
+  const { code, message, data } = valueOfAnswer(answer)
+  return { code, message: cleanText(String(message)), data }
+}

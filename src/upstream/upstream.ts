@@ -1,0 +1,304 @@
+import type { StoredServer, Verdict } from '../registry/model/model.ts'
+import type { Deadlines } from './transport/deadlines.ts'
+import { Payload } from '../json/payload.ts'
+import type { Quota } from '../lib/quota.ts'
+import { hasMethod, noteMethod } from '../catalog/undeclared-methods.ts'
+import type { Answer, Call, CallOrigin, UpstreamAnswer } from './transport/call.ts'
+import { createBreaker, type BreakerState } from './sessions/breaker.ts'
+import { createCapabilityFilter } from './transport/capability-filter.ts'
+import type { Connection, Era } from './transport/connection.ts'
+import { createKeyedMutex, type MutexLease } from './sessions/keyed-mutex.ts'
+import { redactFailure, UpstreamFailure, type FailureReason } from '../protocol/upstream-failure.ts'
+import { readError } from './transport/message.ts'
+import { sendRequest } from './discovery/list-items.ts'
+import { recordFailure } from './sessions/connector.ts'
+import {
+  createSessions,
+  type IdleSession,
+  type SessionRequest,
+  type SessionCounts,
+  type Sessions,
+  type SessionsOptions
+} from './sessions/sessions.ts'
+import type { MayReclaim, SlotPool } from './sessions/slot-pool.ts'
+
+export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transport' | 'mode' | 'verdict' | 'breaker'> {
+  readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
+  readonly verdict: Verdict
+  readonly deadlines: Deadlines
+  readonly shares: Quota
+  /** Bytes of requests in flight, per principal. */
+  readonly callBytes: Quota
+  readonly callMs: number
+  readonly callTotalMs: number
+  /** Redacts this server's secrets: an upstream may quote them in its errors. */
+  readonly redact: (text: string) => string
+}
+
+/** One registered server as seen by the data plane. */
+export interface Upstream {
+  /** Sends a call within its limits. Rejects with UpstreamFailure. Retried only if a retry is safe. */
+  call(call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
+  /** State of the circuit breaker for connect timeouts. */
+  readonly breaker: BreakerState
+  /** Calls in flight. */
+  readonly active: number
+  /** Returns an unused session that may be closed to free its slot: a warm one, or the one idle longest. */
+  findLongestIdle(pool: SlotPool, mayReclaim: MayReclaim): IdleSession | undefined
+  counts(): SessionCounts
+  /** Closes warm sessions, because the upstream or the way to reach it may have changed. */
+  discardWarmSessions(): void
+  /** Closes the warm pool for good. */
+  closeWarmPool(): void
+  notifyOwner(owner: string, method: string): void
+  closeOwner(owner: string): void
+  /** Accepts no more calls; closes once the calls in flight have ended, then calls `onClosed`. */
+  retire(onClosed?: () => void): void
+  close(): void
+}
+
+/** Ended by the gateway, overloaded, or waited for long enough: a retry would not help. */
+const notRetryable: ReadonlySet<FailureReason> = new Set<FailureReason>([
+  'overloaded',
+  'limited',
+  'cancelled',
+  'timeout'
+])
+
+/** The connection broke; the upstream may or may not have processed the request. */
+const connectionLost: ReadonlySet<FailureReason> = new Set<FailureReason>(['unreachable', 'crashed'])
+
+/**
+ * Chooses the era for a caller: the caller's own if the upstream speaks it, so that nothing is lost in translation
+ * (mcp-proxy.md#principles). A stateful server needs the era that has sessions.
+ */
+export function chooseEra(
+  { modern, legacy, hasSessions }: Verdict,
+  { session_mode }: Pick<StoredServer, 'session_mode'>,
+  caller: Era
+): Era {
+  if (modern === null) return 'legacy'
+  if (legacy === null) return 'modern'
+  return session_mode === 'stateful' && hasSessions ? 'legacy' : caller
+}
+
+const acceptsRequests = (capabilities: string) => /"(sampling|elicitation|roots)"/.test(capabilities)
+
+/**
+ * True if the call must not share its session with other running calls. A modern caller answers requests of one call,
+ * but a pipe, an event stream or a session's own HTTP stream does not tell which call a request belongs to. If several
+ * calls of callers that can answer requests would share a session, they run one at a time
+ * (mcp-proxy.md#asking-the-client). A person may take minutes to answer: until then the next call uses another session.
+ */
+const needsExclusiveSession = ({ server, client, verdict }: UpstreamOptions, caller: Era, request: SessionRequest) =>
+  caller === 'modern' &&
+  request.era === 'legacy' &&
+  server.session_mode === 'stateful' &&
+  (server.transport !== 'streamable_http' || (verdict.hasSessions && client.hasSessionRequests === true)) &&
+  acceptsRequests(request.capabilities)
+
+const LEVEL_MS = 5_000
+const METHOD_NOT_FOUND = -32601
+
+/** Failure of a session that ended before the call was sent. */
+const sessionEnded = () => new UpstreamFailure('unreachable', 'the session has ended', { maybeProcessed: false })
+
+const tooManyCalls = () =>
+  new UpstreamFailure('limited', 'too many of your calls are in progress', { maybeProcessed: false })
+const tooLarge = () =>
+  new UpstreamFailure('limited', 'the arguments of the calls in progress are too large in total', {
+    maybeProcessed: false
+  })
+
+/** Waits for a connection, but no longer than the call lives; a connection that arrives later is released. */
+function acquireFor(call: Call, sessions: Sessions, request: SessionRequest): Connection | Promise<Connection> {
+  if (call.stopped) return Promise.reject(call.stopped)
+  const opening = sessions.acquire(request)
+  if (!(opening instanceof Promise)) return opening
+  return new Promise((resolve, reject) => {
+    call.onStop = (failure) => {
+      reject(failure)
+      opening.then(sessions.release, () => {})
+    }
+    opening.then((connection) => {
+      if (call.stopped) return
+      call.onStop = null
+      resolve(connection)
+    }, reject)
+  })
+}
+
+/**
+ * Retry once on a fresh connection if the upstream provably did not process the request, or if the request only reads.
+ * `tools/call` may have run (mcp-proxy.md#retries).
+ */
+function isRetryable(error: unknown, call: Call): boolean {
+  if (!(error instanceof UpstreamFailure) || notRetryable.has(error.reason) || call.stopped) return false
+  return (
+    (!error.maybeProcessed && error.retryAfter === undefined) ||
+    (connectionLost.has(error.reason) && call.request.method !== 'tools/call')
+  )
+}
+
+/** Log levels of the sessions of one upstream; a session with a level belongs to one caller. */
+class LogLevels {
+  /** Level last set on each session. */
+  readonly #levels = new WeakMap<Connection, string>()
+  readonly #verdict: Verdict
+  readonly #isDeclared: boolean
+
+  constructor(verdict: Verdict) {
+    this.#verdict = verdict
+    this.#isDeclared = verdict.capabilities.logging !== undefined
+  }
+
+  /** True if `level` must be set on the session before the call. */
+  mustSet(connection: Connection, level: string | undefined): level is string {
+    if (level === undefined || connection.era !== 'legacy') return false
+    return this.#isSupported() && this.#levels.get(connection) !== level
+  }
+
+  /** Sets the log level; a failure does not affect the call. */
+  async set(connection: Connection, level: string): Promise<void> {
+    this.#levels.set(connection, level)
+    const deadline = performance.now() + LEVEL_MS
+    const answer = await sendRequest(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => null)
+    if (answer?.kind !== 'error' || this.#isDeclared || readError(answer).code !== METHOD_NOT_FOUND) return
+    noteMethod(this.#verdict, 'logging/setLevel', false)
+  }
+
+  #isSupported(): boolean {
+    return this.#verdict.hasSessions && (this.#isDeclared || hasMethod(this.#verdict, 'logging/setLevel') !== false)
+  }
+}
+
+/** Counts a call and its bytes against the quotas of its principal. Throws UpstreamFailure if either is used up. */
+function reserveShare({ shares, callBytes }: UpstreamOptions, principal: string, bytes: number): void {
+  if (!shares.acquire(principal)) throw tooManyCalls()
+  if (bytes === 0 || callBytes.acquire(principal, bytes)) return
+  shares.release(principal)
+  throw tooLarge()
+}
+
+const toSessionRequest = (
+  { server, verdict }: UpstreamOptions,
+  { sink, observation }: Call,
+  { era, owner, callbacks, principal, holder = principal ?? undefined }: CallOrigin
+): SessionRequest => ({
+  era: chooseEra(verdict, server, era),
+  owner,
+  holder,
+  capabilities: sink.capabilities,
+  callbacks,
+  wantsLogs: callbacks !== undefined || sink.logLevel !== undefined,
+  observation,
+  sink
+})
+
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const { server, verdict, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
+  const redactAnswer = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
+  const breaker = createBreaker(() => sessions.discardWarmSessions())
+  const { name, transport, session_mode: mode } = server
+  const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
+  const mutex = createKeyedMutex()
+  const filterCapabilities = createCapabilityFilter()
+  const levels = new LogLevels(verdict)
+  let active = 0
+  let onRetired: (() => void) | null = null
+
+  const close = () => {
+    sessions.close()
+    client.close()
+  }
+
+  /** Records the failure of a call and returns it redacted. */
+  const recordCallFailure = (error: unknown, call: Call, connection: Connection): unknown => {
+    if (error !== call.stopped) recordFailure(breaker, error)
+    if (!(error instanceof UpstreamFailure)) return error
+    if (error.reason !== 'cancelled') {
+      observer.onConnectionFailure(name, error.reason, error.message)
+      call.observation?.attachStderr(connection.stderr?.())
+    }
+    return redactFailure(error, redact)
+  }
+  const begin = (call: Call) => {
+    active++
+    call.observation?.startUpstream(redact, mode)
+    deadlines.watch(call, callMs, callTotalMs)
+  }
+  const finish = (call: Call, principal: string | null) => {
+    if (principal !== null) {
+      shares.release(principal)
+      if (call.countedBytes > 0) callBytes.release(principal, call.countedBytes)
+    }
+    deadlines.forget(call)
+    call.observation?.endUpstream()
+    active--
+    if (active === 0) onRetired?.()
+  }
+
+  return {
+    // one function from here to the answer: each further promise is a measurable part of a call's cost
+    async call(call, origin) {
+      const { principal } = origin
+      if (principal !== null) reserveShare(options, principal, call.countedBytes)
+      let request = toSessionRequest(options, call, origin)
+      let lease: MutexLease | undefined
+      begin(call)
+      try {
+        if (needsExclusiveSession(options, origin.era, request)) {
+          lease = await mutex.acquire(`${origin.owner} ${filterCapabilities(request.capabilities)}`, call)
+          request = { ...request, lane: lease.lane }
+        }
+        for (let isRetry = false; ; isRetry = true) {
+          let connection: Connection | undefined
+          try {
+            const acquired = acquireFor(call, sessions, request)
+            connection = acquired instanceof Promise ? await acquired : acquired
+            const { logLevel } = call.sink
+            if (levels.mustSet(connection, logLevel)) await levels.set(connection, logLevel)
+            if (call.stopped) throw call.stopped
+            if (mode === 'stateless' && connection.closed) throw sessionEnded()
+            call.observation?.markConnected(connection.greeting.version)
+            const answer = await connection.send(call)
+            breaker.recordResponse()
+            return { answer: answer.kind === 'error' ? redactAnswer(answer) : answer, era: request.era }
+          } catch (error) {
+            // connect failures have already been recorded
+            const failure = connection ? recordCallFailure(error, call, connection) : error
+            if (isRetry || !isRetryable(failure, call)) throw failure
+            sessions.discardWarmSessions()
+            request = { ...request, mustBeFresh: true }
+          } finally {
+            if (connection) sessions.release(connection)
+          }
+        }
+      } finally {
+        lease?.release()
+        finish(call, principal)
+      }
+    },
+    get active() {
+      return active
+    },
+    get breaker() {
+      return breaker.state
+    },
+    findLongestIdle: (pool, mayReclaim) => sessions.findLongestIdle(pool, mayReclaim),
+    counts: () => sessions.counts(),
+    discardWarmSessions: () => sessions.discardWarmSessions(),
+    closeWarmPool: () => sessions.closeWarmPool(),
+    notifyOwner: (owner, method) => sessions.notifyOwner(owner, method),
+    closeOwner: (owner) => sessions.closeOwner(owner),
+    retire(onClosed) {
+      sessions.closeWarmPool()
+      onRetired = () => {
+        close()
+        onClosed?.()
+      }
+      if (active === 0) onRetired()
+    },
+    close
+  }
+}

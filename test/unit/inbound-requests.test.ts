@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Payload } from '../../src/json/payload.ts'
+import { InboundRequests } from '../../src/upstream/transport/inbound-requests.ts'
+import type { Answer, InboundRequest } from '../../src/upstream/transport/call.ts'
+
+const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
+
+/** Returns an inbound-request register with its responses by id. */
+function open(max = 10) {
+  const replies: string[] = []
+  const asked = new InboundRequests(max, (id, { kind, body }) => void replies.push(`${id} ${kind} ${body.toString()}`))
+  return { asked, replies }
+}
+
+test('a request is answered under its id, a ping at once, a failure with an error', async () => {
+  const { asked, replies } = open()
+  await asked.handle('"p"', 'ping', '{}', () => assert.fail('asked somebody'))
+  await asked.handle('7', 'roots/list', '{}', async () => result)
+  await asked.handle('8', 'roots/list', '{}', () => Promise.reject(new Error('broken')))
+  assert.deepEqual(replies, ['"p" result {}', '7 result {"n":1}', '8 error {"code":-32603,"message":"Internal error"}'])
+})
+
+test('what the upstream takes back is told to who is asked, and gets no answer', async () => {
+  const { asked, replies } = open()
+  let withdrawn = 0
+  let settle: (answer: Answer) => void = () => {}
+  const handle = (_method: string, _params: string, asking: InboundRequest) => {
+    asking.onCancel = () => void withdrawn++
+    return new Promise<Answer>((resolve) => (settle = resolve))
+  }
+  const taken = asked.handle('"a"', 'elicitation/create', '{}', handle)
+  asked.cancel('{"requestId":"b"}')
+  asked.cancel('{}')
+  assert.equal(withdrawn, 0)
+  asked.cancel('{"reason":"late","requestId":"a"}')
+  asked.cancel('{"requestId":"a"}')
+  assert.equal(withdrawn, 1)
+  settle(result)
+  await taken
+  assert.deepEqual(replies, [])
+})
+
+test('no more wait than may, and nothing is answered once it is over', async () => {
+  const { asked, replies } = open(1)
+  let settle: (answer: Answer) => void = () => {}
+  const waiting = asked.handle('1', 'roots/list', '{}', () => new Promise((resolve) => (settle = resolve)))
+  await asked.handle('2', 'roots/list', '{}', async () => result)
+  assert.deepEqual(replies.splice(0), ['2 error {"code":-32603,"message":"Too many concurrent requests"}'])
+  asked.clear()
+  settle(result)
+  await waiting
+  assert.deepEqual(replies, [])
+})
+
+test('requests with one id count as many, also when they are withdrawn', () => {
+  const { asked, replies } = open(3)
+  let handlers = 0
+  const never = () => {
+    handlers++
+    return new Promise<Answer>(() => {})
+  }
+  for (let i = 0; i < 10; i++) void asked.handle('1', 'elicitation/create', '{}', never)
+  asked.cancel('{"requestId":1}')
+  void asked.handle('1', 'elicitation/create', '{}', never)
+  assert.equal(handlers, 3)
+  assert.equal(replies.length, 8)
+})
+
+test('SR-H2 a handler that fails at once gives its place back', async () => {
+  const { asked, replies } = open(2)
+  const handle = () => {
+    throw new Error('broken')
+  }
+  for (let i = 0; i < 5; i++) await asked.handle(String(i), 'roots/list', '{}', handle)
+  assert.deepEqual(
+    replies.map((reply) => reply.slice(2)),
+    Array(5).fill('error {"code":-32603,"message":"Internal error"}'),
+    'each is answered, none is refused'
+  )
+})
