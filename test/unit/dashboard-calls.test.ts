@@ -10,7 +10,7 @@ import {
   phasesOf,
   phaseText,
   protocolText
-} from '../../dashboard/src/calls/words.ts'
+} from '../../dashboard/src/calls/call-text.ts'
 
 const call = (more: Partial<CallEntry> = {}): CallEntry => ({
   ...{ id: '1', at: '2026-01-01T00:00:00Z', kind: 'tool', caller_kind: 'development', caller: 'development' },

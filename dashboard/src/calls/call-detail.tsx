@@ -4,7 +4,7 @@ import { useSource } from '../app-context.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { KeyValues, Row } from '../ui/key-values.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Clock } from '../ui/time.tsx'
 import { isJsonObject, parseJson, type Json } from '../form/json.ts'
 import { storeInput } from '../form/last-input.ts'
@@ -22,7 +22,7 @@ import {
   phasesOf,
   phaseText,
   protocolText
-} from './words.ts'
+} from './call-text.ts'
 
 function DurationFacts({ call }: { call: CallEntry }) {
   const phases = phasesOf(call)

@@ -2,13 +2,13 @@ import { Fragment } from 'preact'
 import { withoutServerPrefix } from '../../../src/domain/server-error.ts'
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { Chevron } from '../ui/icons.tsx'
-import { QualifiedName, UntrustedText } from '../ui/shown.tsx'
+import { QualifiedName, UntrustedText } from '../ui/untrusted-text.tsx'
 import { Outcome } from '../ui/status.tsx'
 import { Table } from '../ui/table.tsx'
 import { Clock } from '../ui/time.tsx'
 import { count } from '../format.ts'
 import { CallDetail } from './call-detail.tsx'
-import { calledItem, callerText, endpointText, isFailed } from './words.ts'
+import { calledItem, callerText, endpointText, isFailed } from './call-text.ts'
 
 const COLUMNS = 7
 

@@ -1,6 +1,6 @@
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
 import { plural, sentence } from '../format.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Ago } from '../ui/time.tsx'
 
 type FailingServer = Pick<ServerView, 'status' | 'status_since' | 'last_error' | 'last_stderr' | 'stats_24h'>

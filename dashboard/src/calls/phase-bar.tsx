@@ -1,4 +1,4 @@
-import type { Phase } from './words.ts'
+import type { Phase } from './call-text.ts'
 
 /** Bar with the phases of a call, each as wide as its share of the time. The table below holds the numbers. */
 export function PhaseBar({ phases }: { phases: readonly Phase[] }) {

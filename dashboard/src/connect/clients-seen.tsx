@@ -1,5 +1,5 @@
 import type { SeenClient } from '../../../src/schemas/dashboard/shared.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Ago } from '../ui/time.tsx'
 
 /** Client names shown; the others are counted. */

@@ -1,5 +1,5 @@
 import { check } from './check.ts'
-import type { CheckTask, ValidationResult } from './judge.ts'
+import type { CheckTask, ValidationResult } from './validator.ts'
 
 function runCheck({ schema, value }: CheckTask): ValidationResult {
   try {

@@ -1,7 +1,7 @@
 import type { Field, Member } from './field.ts'
 import { alternatives, typeOf } from './constraints.ts'
 import type { Json } from './json.ts'
-import { once, type Place } from './place.ts'
+import { once, type Place } from './position.ts'
 import { flatten, keywordsOf, listOf, typeNames, type Keywords } from './schema.ts'
 import { choiceField, fieldBase, fixedField, jsonField, choiceLabel, printValue, textField } from './simple-fields.ts'
 import { alternative, severalTypes } from './variants.ts'

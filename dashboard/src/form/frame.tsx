@@ -1,4 +1,4 @@
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import type { Field } from './field.ts'
 import { printJson, type Path } from './json.ts'
 import { placeOf } from './problems.ts'

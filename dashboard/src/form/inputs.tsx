@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Segmented } from '../ui/segmented.tsx'
-import { untrustedText } from '../ui/shown.tsx'
+import { untrustedText } from '../ui/untrusted-text.tsx'
 import { optionOf, type FieldOf } from './field.ts'
 import { describedBy, type FieldProps } from './frame.tsx'
 import { getAt, equalJson, isExact, numberOf, numberText, parseJson, printJson, type Json } from './json.ts'

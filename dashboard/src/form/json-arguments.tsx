@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { fieldOf } from './fields.ts'
 import type { FormState } from './form-state.ts'
 import { JsonInput } from './inputs.tsx'

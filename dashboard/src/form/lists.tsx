@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import type { Field, FieldOf } from './field.ts'
 import { describedBy, idOf, type FieldProps } from './frame.tsx'
 import { getAt, isExact, isList, numberOf, numberText, printJson, type Json } from './json.ts'

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import type { FieldOf, Member } from './field.ts'
 import { fieldOf } from './fields.ts'
 import { idOf, type FieldProps } from './frame.tsx'

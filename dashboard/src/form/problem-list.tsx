@@ -1,4 +1,4 @@
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { plural } from '../format.ts'
 import type { FormState } from './form-state.ts'
 

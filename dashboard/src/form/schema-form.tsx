@@ -1,5 +1,5 @@
 import { Segmented } from '../ui/segmented.tsx'
-import { UntrustedText, untrustedText } from '../ui/shown.tsx'
+import { UntrustedText, untrustedText } from '../ui/untrusted-text.tsx'
 import type { Field, FieldOf } from './field.ts'
 import { Caption, idOf, Notes, type FieldProps } from './frame.tsx'
 import { BooleanInput, ChoiceInput, FixedInput, JsonInput, NumberInput, TextInput } from './inputs.tsx'

@@ -1,7 +1,7 @@
 import type { Field, Option, Variant } from './field.ts'
 import { typeOf } from './constraints.ts'
 import type { Json } from './json.ts'
-import { once, type Place } from './place.ts'
+import { once, type Place } from './position.ts'
 import { flatten, keywordsOf, listOf, merge, typeNames, type Keywords } from './schema.ts'
 import { choiceField, fieldBase, choiceLabel, printValue, textOr, withHints, withNull } from './simple-fields.ts'
 

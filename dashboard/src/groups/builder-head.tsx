@@ -1,6 +1,6 @@
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import { PageHead } from '../ui/page-head.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { plural } from '../format.ts'
 import { link } from '../router.ts'
 

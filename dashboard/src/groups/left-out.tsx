@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { LeftOutTool, ToolGroupPreview } from '../../../src/schemas/dashboard/tool-groups.ts'
-import { QualifiedName } from '../ui/shown.tsx'
+import { QualifiedName } from '../ui/untrusted-text.tsx'
 import { count } from '../format.ts'
 import { link } from '../router.ts'
 import { selectionOf, type Draft } from './draft.ts'

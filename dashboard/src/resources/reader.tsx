@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { bytes } from '../format.ts'
 import { isJsonObject, isList, type JsonObject } from '../form/json.ts'
 import { Runner } from '../form/runner.tsx'
@@ -8,7 +8,7 @@ import { ask, type Answer } from '../results/answer.ts'
 import { contentsBlock } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
-import { postCurl, shellWord } from '../tools/copies.ts'
+import { postCurl, shellWord } from '../tools/curl.ts'
 import { expandTemplate, templateVariables } from './template.ts'
 
 interface ReaderProps {

@@ -1,6 +1,6 @@
 import type { ResourceView, TemplateView } from '../../../src/schemas/dashboard/resources.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Switch } from '../ui/switch.tsx'
 import { bytes } from '../format.ts'
 import { ItemNotices } from '../tools/change-notice.tsx'

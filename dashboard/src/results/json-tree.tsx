@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Chevron } from '../ui/icons.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { plural } from '../format.ts'
 import { isExact, isList, numberText, printJson, type Json } from '../form/json.ts'
 

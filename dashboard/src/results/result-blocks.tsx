@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { bytes } from '../format.ts'
 import { printJson } from '../form/json.ts'
 import { safeLink, type Block } from './blocks.ts'

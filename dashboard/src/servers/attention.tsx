@@ -2,7 +2,7 @@ import type { Attention } from '../../../src/schemas/dashboard/overview.ts'
 import { sentence } from '../format.ts'
 import { link } from '../router.ts'
 import { Shape, type Tone } from '../ui/icons.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Ago } from '../ui/time.tsx'
 
 const appearance: Readonly<

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 /** Registers the demo server that ships with the gateway. */
 export function DemoButton() {

@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks'
 import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 interface NeedInputProps {
   readonly id: string

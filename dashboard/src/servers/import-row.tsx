@@ -4,7 +4,7 @@ import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
 import { duration, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import type { Progress } from './use-import.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Status } from '../ui/status.tsx'
 
 const target = ({ config_summary: config }: ImportedServer): string =>

@@ -2,7 +2,7 @@ import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { EmptyPanel } from '../ui/panels.tsx'
-import { Breakable, UntrustedText } from '../ui/shown.tsx'
+import { Breakable, UntrustedText } from '../ui/untrusted-text.tsx'
 import { Switch } from '../ui/switch.tsx'
 import { Table } from '../ui/table.tsx'
 

@@ -1,6 +1,6 @@
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { count } from '../format.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 /** Items that the server lists and the gateway does not serve, each with the reason. */
 export function LeftOutItems({ server }: { server: ServerDetails }) {

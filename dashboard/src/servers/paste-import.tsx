@@ -5,7 +5,7 @@ import { isEntryFor, summaryOf, useImport, type Import } from './use-import.ts'
 import { Shape } from '../ui/icons.tsx'
 import { ImportNeeds } from './import-needs.tsx'
 import { ImportRow } from './import-row.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Table } from '../ui/table.tsx'
 

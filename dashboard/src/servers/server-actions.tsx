@@ -6,7 +6,7 @@ import { count, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { Confirm } from '../ui/dialog.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 interface RefreshResult {
   readonly added: readonly string[]

@@ -6,9 +6,9 @@ import { useApp } from '../app-context.ts'
 import { sentence } from '../format.ts'
 import { link } from '../router.ts'
 import { problemIn, problemsOf, toInput, toUpdate, type Problems, type ServerForm } from './server-form.ts'
-import { trialText } from './trial.ts'
+import { trialText } from './trial-text.ts'
 import { ServerFields } from './server-fields.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignIn, type SignInRequired } from './sign-in.tsx'
 
 interface ServerEditorProps {

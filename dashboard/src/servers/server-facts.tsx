@@ -4,7 +4,7 @@ import { targetOf } from './server-state.ts'
 import { Chevron } from '../ui/icons.tsx'
 import { JsonView } from '../ui/json-view.tsx'
 import { KeyValues, Row } from '../ui/key-values.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Ago } from '../ui/time.tsx'
 
 const eras = ({ modern, legacy }: NonNullable<ServerDetails['protocol']>): string =>

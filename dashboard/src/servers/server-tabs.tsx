@@ -9,7 +9,7 @@ import { CallTable } from '../calls/call-table.tsx'
 import { ItemTable } from './item-rows.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
 import { ServerEditor } from './server-editor.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 
 export const serverTabs = ['tools', 'prompts', 'resources', 'calls', 'settings', 'log'] as const

@@ -4,7 +4,7 @@ import { path, send, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { sentence } from '../format.ts'
 import { formOf, toUpdate } from './server-form.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignIn, type SignInRequired } from './sign-in.tsx'
 
 /** Sign-in for a registered server: registering it again, unchanged, starts a new sign-in. */

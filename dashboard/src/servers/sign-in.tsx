@@ -5,7 +5,7 @@ import { path, send, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { countdown } from '../format.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 /** Body of a 202 response to a registration. */
 export interface SignInRequired {

@@ -2,8 +2,8 @@ import { useSignal } from '@preact/signals'
 import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { trialText } from './trial.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { trialText } from './trial-text.ts'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 interface TestButtonProps {
   /** Name of a registered server. */

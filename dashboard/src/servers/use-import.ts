@@ -2,7 +2,7 @@ import { useSignal, type ReadonlySignal } from '@preact/signals'
 import type { ImportedServer, ImportView } from '../../../src/schemas/dashboard/import.ts'
 import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { runConcurrently } from '../in-turn.ts'
+import { runConcurrently } from '../concurrency.ts'
 
 /** Progress of a chosen server: `waiting` for its turn, or `connecting` since a time in milliseconds of the epoch. */
 export type Progress = { readonly state: 'waiting' } | { readonly state: 'connecting'; readonly since: number }

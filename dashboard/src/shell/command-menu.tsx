@@ -6,7 +6,7 @@ import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { pageLinks } from './navigation.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 const MAX_RESULTS = 12
 

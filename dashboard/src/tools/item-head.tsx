@@ -1,7 +1,7 @@
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
-import { QualifiedName, UntrustedText } from '../ui/shown.tsx'
+import { QualifiedName, UntrustedText } from '../ui/untrusted-text.tsx'
 import { Switch } from '../ui/switch.tsx'
 import { useSwitch } from './switching.ts'
 

@@ -1,6 +1,6 @@
 import { useSource } from '../app-context.ts'
 import { AsyncContent } from '../ui/panels.tsx'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Outcome } from '../ui/status.tsx'
 import { Ago } from '../ui/time.tsx'
 import { bytes, duration } from '../format.ts'

@@ -1,6 +1,6 @@
 import { printJson, type Json } from '../form/json.ts'
 import { highlight } from './highlight.ts'
-import { UntrustedText } from './shown.tsx'
+import { UntrustedText } from './untrusted-text.tsx'
 
 /** Characters above which colours make the page slow. */
 const MAX_COLOURED = 100_000

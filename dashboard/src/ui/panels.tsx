@@ -4,7 +4,7 @@ import { useApp } from '../app-context.ts'
 import type { ApiError } from '../api.ts'
 import { relative, sentence } from '../format.ts'
 import type { Resource } from '../store.ts'
-import { UntrustedText } from './shown.tsx'
+import { UntrustedText } from './untrusted-text.tsx'
 
 /** Message for an empty page, with the next step. */
 export const EmptyPanel = ({ title, children }: { title: string; children?: preact.ComponentChildren }) => (

@@ -1,6 +1,6 @@
 import type { CallCause } from '../../../src/schemas/call.ts'
 import { useApp, useSteadySource } from '../app-context.ts'
-import { UntrustedText } from '../ui/shown.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { count } from '../format.ts'
 import * as sources from '../sources.ts'
 
