@@ -271,7 +271,7 @@ test('SR-M1 what a listing shows cannot be stored in the place of the secret, on
     command: 'x',
     env: { KEY: '***' }
   })
-  assert.deepEqual([env.status, /^"env" holds/.test(env.body.error)], [400, true])
+  assert.deepEqual([env.status, /^"env" contains/.test(env.body.error)], [400, true])
 })
 
 /** Rewrites rows as version 0.1 wrote them: settings in plain text, only the rest encrypted. */
