@@ -32,7 +32,7 @@ export function createServerWatching(
   const { config, log } = options
   const subscribersChanged = createSignal<[]>()
   const listChanges = createListChangeNotifier(subscribersChanged.emit)
-  const runInTurn = createSemaphore(MAX_OPENING_WATCHES)
+  const runInTurn = createSemaphore(MAX_OPENING_WATCHES).run
   const upstreamWatchers = createUpstreamWatchers({
     catalog: () => live.current,
     create: (stored, delayMs) =>

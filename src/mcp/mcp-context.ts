@@ -48,7 +48,7 @@ export function createMcpContext(options: McpContextOptions): McpContext {
   const identity = { name: PRODUCT, title: TITLE, version }
   const eventStore = createEventStore()
   const elicitations = createElicitations()
-  const runLimited = createSemaphore(MAX_CONCURRENT_SESSION_ENDS)
+  const runLimited = createSemaphore(MAX_CONCURRENT_SESSION_ENDS).run
   const storeSessionEnd = (end: SessionEnd) => runLimited(() => registry.sessionEnds.add(end))
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),

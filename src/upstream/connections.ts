@@ -140,7 +140,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return { ...stored, secrets: {}, problem: unreadable() }
     }
   }
-  const processTurns = createSemaphore(WARM_STARTS.processes)
+  const processTurns = createSemaphore(WARM_STARTS.processes).run
   const createFor = (stored: StoredServer): Upstream => {
     const target = targetOf(stored)
     const redact = redactorFor(target)
@@ -153,7 +153,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       warmPool: {
         maxSize: config.spareSessions,
         idleMs: WARM_IDLE_MS,
-        runInTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(WARM_STARTS.sessions),
+        runInTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(WARM_STARTS.sessions).run,
         onChange: options.onWarmSessionsChange
       },
       deadlines,

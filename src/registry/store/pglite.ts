@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { ParserOptions, PGlite, SerializerOptions } from '@electric-sql/pglite'
 import type { NodeFS } from '@electric-sql/pglite/nodefs'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import { createSemaphore } from '../../lib/semaphore.ts'
 import { requireStorable, STORE_BUSY } from './failures.ts'
 import { createPrivateFolder } from './files.ts'
 import { checkFormat } from './format.ts'
@@ -127,7 +128,16 @@ function createSingleConnectionPool(
   connectTimeoutMs: number,
   close: () => Promise<void>
 ): PostgresPool {
-  const semaphore = createSemaphore(connectTimeoutMs)
+  const semaphore = createSemaphore(1)
+  /** Given up after a limit, since a query outside its own transaction would wait for itself. */
+  const acquire = () =>
+    semaphore.acquire({
+      ms: connectTimeoutMs,
+      error() {
+        const message = `the embedded store gave no connection within ${connectTimeoutMs} ms: a transaction holds it`
+        return Object.assign(new Error(message), { code: STORE_BUSY })
+      }
+    })
 
   const query = async (text: string, parameters: readonly unknown[]) => {
     requireStorable(parameters)
@@ -136,56 +146,16 @@ function createSingleConnectionPool(
   }
   return {
     async connect() {
-      const release = await semaphore.acquire()
+      const release = await acquire()
       return { query: query as PostgresPoolClient['query'], release }
     },
     async end() {
-      const release = await semaphore.acquire()
+      const release = await acquire()
       try {
         await close()
       } finally {
         release()
       }
-    }
-  }
-}
-
-/**
- * Hands out the connection in order of request. Gives up after the limit, because a query outside its own transaction
- * would wait for itself.
- */
-function createSemaphore(limitMs: number) {
-  const waiting: (() => void)[] = []
-  let isTaken = false
-
-  const releaseOnce = () => {
-    let released = false
-    return () => {
-      if (released) return
-      released = true
-      const next = waiting.shift()
-      if (next) next()
-      else isTaken = false
-    }
-  }
-  const wait = () =>
-    new Promise<void>((resolve, reject) => {
-      const resume = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-      const timer = setTimeout(() => {
-        waiting.splice(waiting.indexOf(resume), 1)
-        const message = `the embedded store gave no connection within ${limitMs} ms: a transaction holds it`
-        reject(Object.assign(new Error(message), { code: STORE_BUSY }))
-      }, limitMs)
-      waiting.push(resume)
-    })
-  return {
-    async acquire(): Promise<() => void> {
-      if (isTaken) await wait()
-      isTaken = true
-      return releaseOnce()
     }
   }
 }

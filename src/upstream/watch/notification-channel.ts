@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { createSemaphore } from '../../lib/semaphore.ts'
 import { Call, type Sink } from '../transport/call.ts'
 import type { Connection, TransportClient } from '../transport/connection.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
@@ -30,14 +31,10 @@ const isHttp = (connection: Connection): connection is HttpConnection => 'openNo
 const deadlineIn = (ms: number) => performance.now() + ms
 const ignore = () => {}
 
-/** Runs work one after the other; a failure does not affect later work. */
+/** Runs work one after the other; resolves when it has ended, also if it failed. */
 function createQueue() {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work: () => Promise<unknown>): Promise<void> => {
-    const done = last.then(work).then(ignore, ignore)
-    last = done
-    return done
-  }
+  const { run } = createSemaphore(1)
+  return (work: () => Promise<unknown>): Promise<void> => run(work).then(ignore, ignore)
 }
 
 /** Opens the GET stream of an HTTP session; false if the upstream has none. */
