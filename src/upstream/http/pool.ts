@@ -2,6 +2,7 @@ import { type Dispatcher, Pool, type buildConnector } from 'undici'
 import { socketFailure } from './failure.ts'
 import type { Exchange } from './exchange.ts'
 import { createSlotSet } from '../../lib/slot-set.ts'
+import { noop } from '../../lib/noop.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
@@ -79,7 +80,6 @@ const MAX_REDIRECTS = 3
  * long.
  */
 const REDIRECT_TTL_MS = 60_000
-const ignore = () => {}
 
 /** Waits for the response headers and discards the body. */
 function messageHandler(
@@ -197,7 +197,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
 
   /** Closes the second pool after the background messages have been sent. */
   const closeSide = () => {
-    if (inBackground === 0) sidePool?.close().catch(ignore)
+    if (inBackground === 0) sidePool?.close().catch(noop)
   }
   const getSidePool = () => (sidePool ??= new Pool(origin, common))
 
@@ -235,7 +235,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
       if (inBackground >= MAX_BACKGROUND) return
       inBackground++
       if (after) await after
-      await message(method, headers, body, { timeoutMs: BACKGROUND_TIMEOUT_MS }).catch(ignore)
+      await message(method, headers, body, { timeoutMs: BACKGROUND_TIMEOUT_MS }).catch(noop)
       inBackground--
       if (isClosing) closeSide()
     },
@@ -246,7 +246,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     },
     close() {
       isClosing = true
-      requests.close().catch(ignore)
+      requests.close().catch(noop)
       closeSide()
     }
   }

@@ -1,3 +1,4 @@
+import { noop } from '../../lib/noop.ts'
 import { META, MODERN_VERSION } from '../../domain/mcp-constants.ts'
 import { JsonError, members, withMembers } from '../../json/json.ts'
 import { isCustomNotification } from '../../protocol/notifications.ts'
@@ -68,8 +69,6 @@ interface PendingCall {
 /** Requests of one upstream that wait for an answer; further ones are refused. */
 const MAX_SERVER_REQUESTS = 100
 
-const ignore = () => {}
-
 const HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/
 const OTHER_HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"/
 const TAIL = /"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/
@@ -130,7 +129,7 @@ class CallMultiplexer implements JsonRpcPeer {
   notify(method: string, params: string): void {
     if (this.#endedWith) return
     const message = `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`
-    this.#options.write(message, ignore)
+    this.#options.write(message, noop)
   }
 
   receive(received: Buffer): boolean {
@@ -221,7 +220,7 @@ class CallMultiplexer implements JsonRpcPeer {
 
   #reply(id: string, { kind, body }: Answer): void {
     if (this.#endedWith) return
-    this.#options.write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
+    this.#options.write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, noop)
   }
 
   /** Returns false if nobody can use the message. */

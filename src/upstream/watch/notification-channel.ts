@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { createSemaphore } from '../../lib/semaphore.ts'
+import { noop } from '../../lib/noop.ts'
 import { Call, type Sink } from '../transport/call.ts'
 import type { Connection, TransportClient } from '../transport/connection.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
@@ -29,12 +30,11 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 const isHttp = (connection: Connection): connection is HttpConnection => 'openNotificationStream' in connection
 const deadlineIn = (ms: number) => performance.now() + ms
-const ignore = () => {}
 
 /** Runs work one after the other; resolves when it has ended, also if it failed. */
 function createQueue() {
   const { run } = createSemaphore(1)
-  return (work: () => Promise<unknown>): Promise<void> => run(work).then(ignore, ignore)
+  return (work: () => Promise<unknown>): Promise<void> => run(work).then(noop, noop)
 }
 
 /** Opens the GET stream of an HTTP session; false if the upstream has none. */
@@ -115,7 +115,7 @@ function startListenRequest(connection: Connection, sink: Sink, uris: ReadonlySe
   )
   const request: ListenRequest = {
     acknowledged: Promise.race([refused, acknowledge.then(() => true)]),
-    ended: refused.then(ignore, ignore),
+    ended: refused.then(noop, noop),
     stop: () => call.stop(new UpstreamFailure('cancelled', 'the subscription is no longer needed'))
   }
   return request
@@ -129,9 +129,9 @@ export async function openModernChannel({
 }: ChannelOptions): Promise<NotificationChannel | null> {
   const deadline = deadlineIn(connectMs)
   const connection = await client.open({ era: 'modern', capabilities: listingCapabilities, deadline })
-  let acknowledge = ignore
+  let acknowledge = noop
   let current: ListenRequest | null = null
-  let end = ignore
+  let end = noop
   const ended = new Promise<void>((resolve) => (end = resolve))
   const notify = (method: string, params: string) =>
     method === ACKNOWLEDGED ? acknowledge() : onNotification(method, params)

@@ -1,0 +1,2 @@
+/** Does nothing, for results that do not matter. */
+export const noop = () => {}
