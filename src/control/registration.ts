@@ -16,7 +16,7 @@ import { boundIssuer } from '../upstream/oauth/bound-issuer.ts'
 import type { Authorizations } from '../upstream/oauth/authorizations.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
-import type { Gateway, ServerRecord } from './gateway.ts'
+import type { AuthorizationRequired, Gateway, ServerRecord } from './gateway.ts'
 import { secretsOrNone } from './readable-secrets.ts'
 import { leftOutRecord, serverRecord } from './records.ts'
 import type { ContactRecorder, SignIns } from './sign-in.ts'
@@ -72,27 +72,83 @@ const oauthClientOf = ({ url, oauth_client_id, oauth_client_secret, oauth_scopes
 const isAuth = (error: unknown): error is UpstreamFailure => error instanceof UpstreamFailure && error.reason === 'auth'
 const challengeOf = ({ cause }: UpstreamFailure) => (cause as { wwwAuthenticate?: string } | undefined)?.wwwAuthenticate
 
+/** Returns the record of a server just stored, even if this process does not serve it yet: the write is committed. */
+function storedRecord(
+  { registry, catalog }: RegistrationOptions,
+  caller: Caller,
+  config: ServerConfig,
+  enabled: boolean
+): ServerRecord {
+  const server = catalog().server(config.name)
+  if (server) {
+    const record = serverRecord(server, secretsOrNone(registry, server.stored), caller)
+    return { ...record, ...leftOutRecord(server, true) }
+  }
+  const { name, transport, session_mode, description = null } = config
+  return serverRecord(
+    { stored: { name, transport, session_mode, description, settings: maskSettings(config), enabled } },
+    secretsOf(config),
+    caller
+  )
+}
+
+/** Returns the existing tokens if they were issued for the same upstream and OAuth client. */
+function reusableAuthorization(
+  { registry, authorizations }: RegistrationOptions,
+  { config, replaced }: RegistrationPlan
+): Authorization | undefined {
+  if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
+  if ((config.oauth_issuer ?? replaced.issuer) !== replaced.issuer) return undefined
+  const before = { ...replaced.settings, ...secretsOrNone(registry, replaced) }
+  return isDeepStrictEqual(oauthClientOf(before), oauthClientOf(config)) ? authorizations.of(replaced) : undefined
+}
+
+/** Returns the issuer that the existing server of this name is bound to, if it has the same origin; else null. */
+function boundIssuerOf(catalog: Catalog, { config, force, replaced }: RegistrationPlan): string | null {
+  const before = replaced ?? (force ? catalog.server(config.name)?.stored : undefined)
+  return before && originOf(before.settings.url) === originOf(config.url) ? boundIssuer(before) : null
+}
+
+/** Keeps the issuer of the configured OAuth client, even if the upstream requires no sign-in this time. */
+function keepIssuer(catalog: Catalog, plan: RegistrationPlan): RegistrationPlan {
+  const { config } = plan
+  const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundIssuerOf(catalog, plan))
+  return issuer === null ? plan : { ...plan, config: { ...config, oauth_issuer: issuer } }
+}
+
+async function signIn(
+  { attempts, catalog, signIns }: RegistrationOptions,
+  caller: Caller,
+  plan: RegistrationPlan,
+  challenge: string | undefined
+): Promise<AuthorizationRequired> {
+  const { config, force, replaced } = plan
+  if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
+  const request = {
+    config,
+    force,
+    serverId: replaced?.id ?? null,
+    challenge,
+    boundTo: boundIssuerOf(catalog(), plan)
+  }
+  const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(request))
+  if (!begun) throw signInUnknown()
+  return begun
+}
+
+function throwAsAppError(error: unknown, name: string): never {
+  if (!(error instanceof UpstreamFailure)) throw error
+  if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
+  throw toAppError(error, name)
+}
+
 /**
  * Creates the operations that register and replace servers. If the upstream requires OAuth, a sign-in comes in between
  * (http-contract.md#registration-input).
  */
 export function createRegistration(options: RegistrationOptions): Registration {
-  const { registry, attempts, catalog, readOffer, signIns, authorizations, onStored } = options
+  const { registry, attempts, catalog, readOffer, signIns, onStored } = options
 
-  /** Returns the record of a server just stored, even if this process does not serve it yet: the write is committed. */
-  const storedRecord = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
-    const server = catalog().server(config.name)
-    if (server) {
-      const record = serverRecord(server, secretsOrNone(registry, server.stored), caller)
-      return { ...record, ...leftOutRecord(server, true) }
-    }
-    const { name, transport, session_mode, description = null } = config
-    return serverRecord(
-      { stored: { name, transport, session_mode, description, settings: maskSettings(config), enabled } },
-      secretsOf(config),
-      caller
-    )
-  }
   const store = async (
     caller: Caller,
     action: string,
@@ -114,22 +170,15 @@ export function createRegistration(options: RegistrationOptions): Registration {
       else if (tokens !== 'kept') await tx.tokens.upsert(id, tokens.source, tokens.grant)
     })
     onStored(config.name, offer.timings)
-    return storedRecord(caller, config, replaced?.enabled ?? true)
+    return storedRecord(options, caller, config, replaced?.enabled ?? true)
   }
 
-  /** Returns the existing tokens if they were issued for the same upstream and OAuth client. */
-  const reusableAuthorization = ({ config, replaced }: RegistrationPlan): Authorization | undefined => {
-    if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
-    if ((config.oauth_issuer ?? replaced.issuer) !== replaced.issuer) return undefined
-    const before = { ...replaced.settings, ...secretsOrNone(registry, replaced) }
-    return isDeepStrictEqual(oauthClientOf(before), oauthClientOf(config)) ? authorizations.of(replaced) : undefined
-  }
   const read = async (
     caller: Caller,
     purpose: Purpose,
     plan: RegistrationPlan
   ): Promise<{ offer: UpstreamOffer; tokens: TokenUpdate }> => {
-    const authorization = reusableAuthorization(plan)
+    const authorization = reusableAuthorization(options, plan)
     const offerOf = (target: Target) => attempts.run(caller, purpose, target, readOffer)
     try {
       if (authorization) return { offer: await offerOf(configTarget(plan.config, authorization)), tokens: 'kept' }
@@ -138,34 +187,6 @@ export function createRegistration(options: RegistrationOptions): Registration {
     }
     return { offer: await offerOf(configTarget(plan.config)), tokens: 'none' }
   }
-  /** Returns the issuer that the existing server of this name is bound to, if it has the same origin; else null. */
-  const boundIssuerOf = ({ config, force, replaced }: RegistrationPlan): string | null => {
-    const before = replaced ?? (force ? catalog().server(config.name)?.stored : undefined)
-    return before && originOf(before.settings.url) === originOf(config.url) ? boundIssuer(before) : null
-  }
-  /** Keeps the issuer of the configured OAuth client, even if the upstream requires no sign-in this time. */
-  const keepIssuer = (plan: RegistrationPlan): RegistrationPlan => {
-    const { config } = plan
-    const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundIssuerOf(plan))
-    return issuer === null ? plan : { ...plan, config: { ...config, oauth_issuer: issuer } }
-  }
-  const signIn = async (
-    caller: Caller,
-    { config, force, replaced }: RegistrationPlan,
-    challenge: string | undefined
-  ) => {
-    if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
-    const bound = boundIssuerOf({ config, force, replaced })
-    const request = { config, force, serverId: replaced?.id ?? null, challenge, boundTo: bound }
-    const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(request))
-    if (!begun) throw signInUnknown()
-    return begun
-  }
-  const throwAsAppError = (error: unknown, name: string): never => {
-    if (!(error instanceof UpstreamFailure)) throw error
-    if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
-    throw toAppError(error, name)
-  }
   const connect = async (caller: Caller, action: Purpose, plan: RegistrationPlan) => {
     const { config } = plan
     let found: Awaited<ReturnType<typeof read>>
@@ -173,9 +194,10 @@ export function createRegistration(options: RegistrationOptions): Registration {
       found = await read(caller, action, plan)
     } catch (error) {
       const isAsked = isAuth(error) && error.status === 401 && !hasCredential(secretsOf(config))
-      return isAsked ? signIn(caller, plan, challengeOf(error)) : throwAsAppError(error, config.name)
+      return isAsked ? signIn(options, caller, plan, challengeOf(error)) : throwAsAppError(error, config.name)
     }
-    return store(caller, action, found.tokens === 'none' ? keepIssuer(plan) : plan, found.offer, found.tokens)
+    const accepted = found.tokens === 'none' ? keepIssuer(catalog(), plan) : plan
+    return store(caller, action, accepted, found.offer, found.tokens)
   }
   /** Records the contact with the authorization server, and with the upstream under the new tokens, as an attempt. */
   const recordContact =
