@@ -98,18 +98,41 @@ function issuerChanged({ oauth_issuer: pinned }: ServerConfig, named: string): A
 const scopeOf = ({ oauth_scopes: own }: ServerConfig, asked: readonly string[] | undefined) =>
   (own ?? asked)?.join(' ') || undefined
 
+/** Returns the configured OAuth client, or registers one. Rejects with a 400 AppError if neither is possible. */
+async function clientOf(
+  http: OAuthHttpFor,
+  config: ServerConfig,
+  server: AuthorizationServer,
+  scope: string | undefined
+): Promise<OAuthClient> {
+  const { oauth_client_id: id, oauth_client_secret: secret, oauth_redirect_uri: redirectUri = '', url = '' } = config
+  if (id !== undefined) return preregisteredClient(server, id, secret)
+  const { registrationEndpoint } = server
+  if (registrationEndpoint !== undefined) {
+    return registerClient(http(url), { ...server, registrationEndpoint }, redirectUri, scope)
+  }
+  throw invalid('the authorization server does not support dynamic client registration: give "oauth_client_id"')
+}
+
+/** Exchanges the authorization code for tokens. Rejects with AppError, without the secrets of the exchange. */
+async function exchange(
+  http: OAuthHttpFor,
+  { source, verifier, redirectUri, config }: PendingSignIn,
+  code: string
+): Promise<TokenGrantResult> {
+  try {
+    return await exchangeCode(http(config.url ?? ''), source, { code, verifier, redirectUri })
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error
+    const shown = redactFailure(error, createRedactor([code, verifier, source.client.secret ?? '']))
+    const isWrong = error instanceof OAuthRefusal && error.error === 'invalid_grant'
+    throw isWrong ? invalid(shown.message) : toAppError(shown, config.name)
+  }
+}
+
 export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange, log }: SignInOptions): SignIns {
   let timer: NodeJS.Timeout | null = null
 
-  const clientOf = async (config: ServerConfig, server: AuthorizationServer, scope: string | undefined) => {
-    const { oauth_client_id: id, oauth_client_secret: secret, oauth_redirect_uri: redirectUri = '', url = '' } = config
-    if (id !== undefined) return preregisteredClient(server, id, secret)
-    const { registrationEndpoint } = server
-    if (registrationEndpoint !== undefined) {
-      return registerClient(http(url), { ...server, registrationEndpoint }, redirectUri, scope)
-    }
-    throw invalid('the authorization server does not support dynamic client registration: give "oauth_client_id"')
-  }
   const start = async ({ config, serverId, force, challenge, boundTo }: SignInRequest) => {
     const expected = config.oauth_issuer ?? boundTo
     const { url: upstreamUrl = '', oauth_assume_pkce: assumesPkce = false } = config
@@ -120,7 +143,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     // an upstream must not send the client secret or the user to another issuer (CVE-2026-104850)
     if (expected !== null && expected !== server.issuer) throw issuerChanged(config, server.issuer)
     const scope = scopeOf(config, found.scopes)
-    const client: OAuthClient = await clientOf(config, server, scope)
+    const client = await clientOf(http, config, server, scope)
     const { issuer, tokenEndpoint, authorizationEndpoint, namesIssuer } = server
     const source = { issuer, tokenEndpoint, client, resource }
     const redirectUri = config.oauth_redirect_uri ?? ''
@@ -154,19 +177,6 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
       throw invalid('"iss" does not name the authorization server of this sign-in: its response is not used')
     }
     return { id: session.id, pending }
-  }
-  const exchange = async (
-    { source, verifier, redirectUri, config }: PendingSignIn,
-    code: string
-  ): Promise<TokenGrantResult> => {
-    try {
-      return await exchangeCode(http(config.url ?? ''), source, { code, verifier, redirectUri })
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure)) throw error
-      const shown = redactFailure(error, createRedactor([code, verifier, source.client.secret ?? '']))
-      const isWrong = error instanceof OAuthRefusal && error.error === 'invalid_grant'
-      throw isWrong ? invalid(shown.message) : toAppError(shown, config.name)
-    }
   }
   /** Stores the outcome. A failure is only logged, because a consumed session cannot be consumed again. */
   const finish = async (id: string, status: 'completed' | 'failed', error?: string) => {
@@ -202,7 +212,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
         const pending = await sessions.takePending(id)
         if (!pending) throw signInGone()
         try {
-          const result = await use(pending, await exchange(pending, answer.code))
+          const result = await use(pending, await exchange(http, pending, answer.code))
           await finish(id, 'completed')
           return result
         } catch (error) {
