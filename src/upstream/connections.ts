@@ -13,7 +13,7 @@ import { createEgress, type ListenAddress } from './http/egress.ts'
 import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { Observer } from '../observe/observation.ts'
 import { createQuota, type Quota } from '../lib/quota.ts'
-import { createTransports, type Target } from './transports.ts'
+import { createTransports, type Target, type Transports } from './transports.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import type { TransportClient } from './transport/connection.ts'
 import { readUpstream } from './discovery/discovery.ts'
@@ -92,6 +92,28 @@ const unreadable = () =>
 function redactorFor({ secrets, settings, authorization }: Target): (text: string) => string {
   const redact = createRedactor(secretsIn(secrets, settings))
   return authorization ? (text) => authorization.redact(redact(text)) : redact
+}
+
+/** Negotiates a protocol version and reads a server's lists on a new connection. Rejects with UpstreamFailure. */
+async function readOffer(
+  { config: { timeouts }, log }: ConnectionsOptions,
+  transports: Transports,
+  target: Target
+): Promise<UpstreamOffer> {
+  const client = transports.create(target)
+  const deadline = performance.now() + timeouts.connectMs
+  try {
+    const warn = (text: string) => log.warn({ server: target.name }, text)
+    return await readUpstream(client, target.transport, { deadline, warn })
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error
+    const createSse = () => transports.create({ ...target, transport: 'sse' })
+    const isHttp = target.transport === 'streamable_http'
+    const failure = isHttp ? await withSseHint(error, createSse, deadline) : error
+    throw redactFailure(failure, redactorFor(target))
+  } finally {
+    client.close()
+  }
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
@@ -179,22 +201,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     http,
     targetOf,
     redactorOf: (stored) => redactorFor(targetOf(stored)),
-    async readOffer(target) {
-      const client = transports.create(target)
-      const deadline = performance.now() + timeouts.connectMs
-      try {
-        const warn = (text: string) => log.warn({ server: target.name }, text)
-        return await readUpstream(client, target.transport, { deadline, warn })
-      } catch (error) {
-        if (!(error instanceof UpstreamFailure)) throw error
-        const createSse = () => transports.create({ ...target, transport: 'sse' })
-        const isHttp = target.transport === 'streamable_http'
-        const failure = isHttp ? await withSseHint(error, createSse, deadline) : error
-        throw redactFailure(failure, redactorFor(target))
-      } finally {
-        client.close()
-      }
-    },
+    readOffer: (target) => readOffer(options, transports, target),
     createClient: (stored) => transports.create(targetOf(stored)),
     stderr: (server) => transports.tail(server).lines(),
     findCommand(stored) {
