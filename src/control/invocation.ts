@@ -67,24 +67,37 @@ function callerError(error: unknown, call: Call | undefined, server: CatalogServ
   return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
 }
 
+/** Throws a 404 AppError for an unknown name. */
+function findNamed(catalog: Catalog, kind: 'tool' | 'prompt', name: string): Item {
+  const split = splitName(name)
+  const item = split && catalog.server(split.server)?.find(kind, split.name)
+  if (!item) throw notFound(labels[kind], name)
+  return item
+}
+
+/** Throws a 409 AppError if the item cannot be used. */
+function checkEnabled(item: Item, name: string): void {
+  if (item.enabled) return
+  if (item.problem !== undefined)
+    throw new AppError(409, `${labels[item.kind]} "${name}" cannot be used: ${item.problem.reason}`)
+  throw item.server.enabled ? disabled(labels[item.kind], name) : disabled('server', item.server.name)
+}
+
+/** Returns the enabled resource of a URI. Throws a 404 or 409 AppError if there is none. */
+function resolveResource(catalog: Catalog, uri: string): ResourceTarget {
+  const target = globalScope(catalog).resolve(uri)
+  if (target) return target
+  const item = anyByUri(catalog, 'resource', uri)
+  if (!item) throw notFound('resource', uri)
+  throw item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
+}
+
 /**
  * Creates the REST operations on tools, prompts and resources (http-contract.md#tool-invocation,
  * http-contract.md#prompt-record).
  */
 export function createInvocation(catalog: () => Catalog, core: DataPlane, observer: Observer): Invocation {
   const running = createSlotSet<ActiveCall>()
-  const findNamed = (kind: 'tool' | 'prompt', name: string): Item => {
-    const split = splitName(name)
-    const item = split && catalog().server(split.server)?.find(kind, split.name)
-    if (!item) throw notFound(labels[kind], name)
-    return item
-  }
-  const checkEnabled = (item: Item, name: string): void => {
-    if (item.enabled) return
-    if (item.problem !== undefined)
-      throw new AppError(409, `${labels[item.kind]} "${name}" cannot be used: ${item.problem.reason}`)
-    throw item.server.enabled ? disabled(labels[item.kind], name) : disabled('server', item.server.name)
-  }
   /**
    * Runs one call and reports it to the observer, also if it fails. `prepare` resolves the target, or throws the error
    * that the caller gets. One function, since each additional promise is a measurable part of a call's cost.
@@ -142,7 +155,7 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
     signal: DisconnectSignal
   ): Promise<Payload> =>
     run(kind, caller, name, signal, (observation) => {
-      const item = findNamed(kind, name)
+      const item = findNamed(catalog(), kind, name)
       const { server } = item
       observation.setTarget(server.name, item.alias)
       checkEnabled(item, name)
@@ -151,13 +164,6 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
         item.paramHeaders.headers.length > 0 ? paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}')) : []
       return { server, request: { method: methodOf[kind], members, meta: '', name: item.name, headers } }
     })
-  const resolve = (uri: string): ResourceTarget => {
-    const target = globalScope(catalog()).resolve(uri)
-    if (target) return target
-    const item = anyByUri(catalog(), 'resource', uri)
-    if (!item) throw notFound('resource', uri)
-    throw item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
-  }
 
   return {
     list(_caller, kind, name) {
@@ -166,9 +172,10 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       return itemRecords(catalog(), kind, only)
     },
     find(_caller, kind, name) {
-      const item = kind === 'tool' || kind === 'prompt' ? findNamed(kind, name) : anyByUri(catalog(), kind, name)
+      const current = catalog()
+      const item = kind === 'tool' || kind === 'prompt' ? findNamed(current, kind, name) : anyByUri(current, kind, name)
       if (!item) throw notFound(labels[kind], name)
-      return itemRecord(catalog(), item)
+      return itemRecord(current, item)
     },
     invoke: async (caller, name, args, signal) => (await runNamed('tool', caller, name, args ?? '{}', signal)).bytes,
     async render(caller, name, args, signal) {
@@ -178,7 +185,7 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
     async read(caller, uri, signal) {
       let target: ResourceTarget | undefined
       const result = await run('resource', caller, uri, signal, (observation) => {
-        target = resolve(uri)
+        target = resolveResource(catalog(), uri)
         const { server, uri: own } = target
         observation.setTarget(server.name, own)
         const members = `"uri":${JSON.stringify(own)}`
@@ -190,7 +197,8 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       for (const { principal, call } of running) if (principals.has(principal)) call.stop(revoked)
     },
     hasToolProperty(name, property) {
-      const schema = JSON.parse(findNamed('tool', name).stored.definition) as { inputSchema?: { properties?: object } }
+      const { definition } = findNamed(catalog(), 'tool', name).stored
+      const schema = JSON.parse(definition) as { inputSchema?: { properties?: object } }
       return Object.hasOwn(schema.inputSchema?.properties ?? {}, property)
     }
   }
