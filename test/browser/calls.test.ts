@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startFaulty } from '../fixtures/http/faulty.ts'
+import { shareSetup } from '../shared-setup.ts'
 import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { waitForValue, findBarriers, navigate, hold, waitForData, skip, startSite } from './browser.ts'
@@ -17,8 +18,10 @@ const fact = async (page: Page, label: string) =>
     .locator('dd')
     .textContent()
 
-test('calls are told apart, followed live and explained in the browser', { skip }, async (t) => {
-  const { gateway, visit } = await startSite(t, { args: ['--demo'] })
+/** A gateway with calls that succeeded, failed in a process, failed over HTTP and returned an error. */
+const setUp = shareSetup(async (t) => {
+  const site = await startSite(t, { args: ['--demo'] })
+  const { gateway } = site
   const reports = await makeBreakable(t, 'FATAL: no entry for user "reports"')
   await gateway.register(reports.registration('reports'))
   const faulty = await startFaulty(null)
@@ -32,155 +35,160 @@ test('calls are told apart, followed live and explained in the browser', { skip 
   await invoke('beta__echo')
   faulty.mode = 'none'
   await invoke('beta__fail')
+  return { ...site, faulty, invoke }
+})
 
-  await t.test('a call that failed shows the cause, the last of stderr, its phases and its protocols', async () => {
-    await visit('#/calls', async (page) => {
-      await page.getByText('Arguments and results are not recorded.').waitFor()
-      await page.getByRole('button', { name: 'reports__echo' }).first().click()
-      const detail = page.locator('.callx')
-      await detail.getByText(/before answering initialize/).waitFor()
-      await detail.getByText('FATAL: no entry for user "reports"', { exact: true }).waitFor()
-      for (const [label, value] of [
-        ['Initialize', /^ended after/],
-        ['Call', /^not reached$/],
-        ['Session mode', /^stateless$/],
-        ['Protocol', /^REST$/]
-      ] as const) {
-        const row = detail.locator('.kv > div').filter({ has: page.getByText(label, { exact: true }) })
-        assert.match((await row.locator('dd').textContent()) ?? '', value, label)
-      }
-      await detail.getByText('The arguments were not recorded').waitFor()
-      await detail.getByRole('link', { name: 'Open server reports' }).waitFor()
-      assert.deepEqual(await findBarriers(page), [])
-    })
-  })
-
-  await t.test(
-    'a click on a cause leaves the calls of one server that failed alike, and the address says so',
-    async () => {
-      await visit('#/calls', async (page) => {
-        const cause = causes(page)
-        await waitForValue(3, () => cause.count())
-        await cause.filter({ hasText: 'reports' }).click()
-        await rowsBecome(page, 3)
-        await page.waitForURL(/server=reports/)
-        const shared = page.url()
-        await cause.filter({ hasText: 'HTTP 502' }).click()
-        await rowsBecome(page, 1)
-        await page.getByRole('button', { name: 'beta__echo' }).waitFor()
-        // the URL alone restores the filters
-        await navigate(page, shared.slice(shared.indexOf('#')))
-        await rowsBecome(page, 3)
-        await cause.filter({ hasText: 'reports' }).click()
-        await rowsBecome(page, 5)
-        // the gateway searches the text
-        await page.getByRole('searchbox').fill('HTTP 502')
-        await rowsBecome(page, 1)
-        await page.waitForURL(/q=HTTP(?:\+|%20)502/)
-      })
+test('a failed call shows its cause, the end of stderr, its phases and its protocols', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('#/calls', async (page) => {
+    await page.getByText('Arguments and results are not recorded.').waitFor()
+    await page.getByRole('button', { name: 'reports__echo' }).first().click()
+    const detail = page.locator('.callx')
+    await detail.getByText(/before answering initialize/).waitFor()
+    await detail.getByText('FATAL: no entry for user "reports"', { exact: true }).waitFor()
+    for (const [label, value] of [
+      ['Initialize', /^ended after/],
+      ['Call', /^not reached$/],
+      ['Session mode', /^stateless$/],
+      ['Protocol', /^REST$/]
+    ] as const) {
+      const row = detail.locator('.kv > div').filter({ has: page.getByText(label, { exact: true }) })
+      assert.match((await row.locator('dd').textContent()) ?? '', value, label)
     }
+    await detail.getByText('The arguments were not recorded').waitFor()
+    await detail.getByRole('link', { name: 'Open server reports' }).waitFor()
+    assert.deepEqual(await findBarriers(page), [])
+  })
+})
+
+test('a click on a cause filters the calls by server and failure, and the URL keeps the filter', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('#/calls', async (page) => {
+    const cause = causes(page)
+    await waitForValue(3, () => cause.count())
+    await cause.filter({ hasText: 'reports' }).click()
+    await rowsBecome(page, 3)
+    await page.waitForURL(/server=reports/)
+    const shared = page.url()
+    await cause.filter({ hasText: 'HTTP 502' }).click()
+    await rowsBecome(page, 1)
+    await page.getByRole('button', { name: 'beta__echo' }).waitFor()
+    // the URL alone restores the filters
+    await navigate(page, shared.slice(shared.indexOf('#')))
+    await rowsBecome(page, 3)
+    await cause.filter({ hasText: 'reports' }).click()
+    await rowsBecome(page, 5)
+    // the gateway searches the text
+    await page.getByRole('searchbox').fill('HTTP 502')
+    await rowsBecome(page, 1)
+    await page.waitForURL(/q=HTTP(?:\+|%20)502/)
+  })
+})
+
+test('calls in flight are counted, and the list does not move while it is scrolled', { skip }, async () => {
+  const { gateway, visit, faulty, invoke } = await setUp()
+  await visit('#/calls', async (page) => {
+    await page.getByText('Live', { exact: true }).waitFor()
+    await waitForValue('0', () => fact(page, 'In flight'))
+    faulty.mode = 'silent'
+    const leaving = new AbortController()
+    const running = fetch(`${gateway.url}/api/v0/tools/invoke`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"name":"beta__echo"}',
+      signal: leaving.signal
+    }).catch(() => {})
+    await waitForValue('1', () => fact(page, 'In flight'))
+    leaving.abort()
+    await running
+    await waitForValue('0', () => fact(page, 'In flight'))
+    faulty.mode = 'none'
+
+    // the row is written shortly afterwards; the list must not shift later
+    await calls(page).filter({ hasText: 'Cancelled' }).waitFor()
+    await causes(page).first().waitFor()
+    await waitForData(page)
+    await page.setViewportSize({ width: 1440, height: 420 })
+    await page.evaluate('document.querySelector(".calls-list tbody tr:last-child").scrollIntoView()')
+    await page.getByText('Paused', { exact: true }).waitFor()
+    const before = await calls(page).count()
+    await invoke('demo__add', { a: 2, b: 2 })
+    await page.getByRole('button', { name: '1 newer call: show' }).waitFor()
+    assert.equal(await calls(page).count(), before, 'what is new came in by the same answer')
+    await page.getByRole('button', { name: '1 newer call: show' }).click()
+    await page.evaluate('scrollTo(0, 0)')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await rowsBecome(page, before + 1)
+  })
+})
+
+test('rows stay while another range is loading, and the chart has a table', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('#/calls', async (page) => {
+    await calls(page).first().waitFor()
+    await waitForData(page)
+    const { request } = await hold(page, /range=7d/)
+    await page.getByRole('button', { name: '7 d' }).click()
+    const route = await request
+    assert.equal(await page.locator('.skeleton').count(), 0)
+    assert.ok((await calls(page).count()) > 0)
+    await route.continue()
+    await page.getByRole('heading', { name: 'Latency, p50 to p95 per 2 h' }).waitFor()
+    await page.getByText('View as table').click()
+    await page.getByRole('columnheader', { name: 'p95' }).waitFor()
+  })
+})
+
+test('a panel of the overview that cannot be loaded does not affect the others', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit(
+    '#/overview',
+    async (page) => {
+      await page.getByRole('heading', { name: 'Top tools' }).waitFor()
+      await page.route(/\/stats\?range=1h/, (route) =>
+        route.fulfill({ status: 503, contentType: 'application/json', body: '{"error":"the database is away"}' })
+      )
+      await page.getByRole('button', { name: '1 h' }).click()
+      await page.getByRole('alert').filter({ hasText: 'The database is away.' }).getByRole('button').waitFor()
+      await page.getByRole('heading', { name: 'Endpoints' }).waitFor()
+      await until('its figures', async () => /^\d+of \d+ enabled$/.test((await fact(page, 'Servers up')) ?? ''))
+    },
+    { expected: /503/ }
   )
+})
 
-  await t.test('what is under way is counted, and a list that was scrolled into stands still', async () => {
-    await visit('#/calls', async (page) => {
-      await page.getByText('Live', { exact: true }).waitFor()
-      await waitForValue('0', () => fact(page, 'In flight'))
-      faulty.mode = 'silent'
-      const leaving = new AbortController()
-      const running = fetch(`${gateway.url}/api/v0/tools/invoke`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{"name":"beta__echo"}',
-        signal: leaving.signal
-      }).catch(() => {})
-      await waitForValue('1', () => fact(page, 'In flight'))
-      leaving.abort()
-      await running
-      await waitForValue('0', () => fact(page, 'In flight'))
-      faulty.mode = 'none'
+test('diagnostics fold passed checks, show failed ones, and can test the servers', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('#/diagnostics', async (page) => {
+    const wrong = page.getByRole('region', { name: 'Failed checks and warnings' })
+    await wrong.getByRole('link', { name: 'The server reports is failing' }).waitFor()
+    await page.getByText(/checks passed$/).click()
+    await page.getByRole('button', { name: 'Test servers' }).click()
+    const passed = page.getByRole('region', { name: 'Passed checks' })
+    await passed
+      .getByText(/Initialize \d+ ms, lists \d+ ms/)
+      .first()
+      .waitFor()
+    assert.deepEqual(await findBarriers(page), [])
+  })
+})
 
-      // the row is written shortly afterwards; the list must not shift later
-      await calls(page).filter({ hasText: 'Cancelled' }).waitFor()
-      await causes(page).first().waitFor()
+test('a page whose code could not be loaded opens once the gateway is back', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit(
+    '#/servers',
+    async (page) => {
+      await page.getByRole('link', { name: 'demo' }).waitFor()
+      await page.context().setOffline(true)
+      await page
+        .getByRole('navigation')
+        .getByRole('link', { name: /^Tools/ })
+        .click()
+      await page.getByText('The page could not be loaded.').waitFor()
+      await page.context().setOffline(false)
+      await page.getByRole('heading', { name: 'Tools' }).waitFor()
       await waitForData(page)
-      await page.setViewportSize({ width: 1440, height: 420 })
-      await page.evaluate('document.querySelector(".calls-list tbody tr:last-child").scrollIntoView()')
-      await page.getByText('Paused', { exact: true }).waitFor()
-      const before = await calls(page).count()
-      await invoke('demo__add', { a: 2, b: 2 })
-      await page.getByRole('button', { name: '1 newer call: show' }).waitFor()
-      assert.equal(await calls(page).count(), before, 'what is new came in by the same answer')
-      await page.getByRole('button', { name: '1 newer call: show' }).click()
-      await page.evaluate('scrollTo(0, 0)')
-      await page.getByText('Live', { exact: true }).waitFor()
-      await rowsBecome(page, before + 1)
-    })
-  })
-
-  await t.test('rows stay while those of another range are loading, and the chart has a table', async () => {
-    await visit('#/calls', async (page) => {
-      await calls(page).first().waitFor()
-      await waitForData(page)
-      const { request } = await hold(page, /range=7d/)
-      await page.getByRole('button', { name: '7 d' }).click()
-      const route = await request
-      assert.equal(await page.locator('.skeleton').count(), 0)
-      assert.ok((await calls(page).count()) > 0)
-      await route.continue()
-      await page.getByRole('heading', { name: 'Latency, p50 to p95 per 2 h' }).waitFor()
-      await page.getByText('View as table').click()
-      await page.getByRole('columnheader', { name: 'p95' }).waitFor()
-    })
-  })
-
-  await t.test('the overview loses no panel to another one that cannot be loaded', async () => {
-    await visit(
-      '#/overview',
-      async (page) => {
-        await page.getByRole('heading', { name: 'Top tools' }).waitFor()
-        await page.route(/\/stats\?range=1h/, (route) =>
-          route.fulfill({ status: 503, contentType: 'application/json', body: '{"error":"the database is away"}' })
-        )
-        await page.getByRole('button', { name: '1 h' }).click()
-        await page.getByRole('alert').filter({ hasText: 'The database is away.' }).getByRole('button').waitFor()
-        await page.getByRole('heading', { name: 'Endpoints' }).waitFor()
-        await until('its figures', async () => /^\d+of \d+ enabled$/.test((await fact(page, 'Servers up')) ?? ''))
-      },
-      { expected: /503/ }
-    )
-  })
-
-  await t.test('checks that pass are one line, those that do not are shown, and servers can be tested', async () => {
-    await visit('#/diagnostics', async (page) => {
-      const wrong = page.getByRole('region', { name: 'Failed checks and warnings' })
-      await wrong.getByRole('link', { name: 'The server reports is failing' }).waitFor()
-      await page.getByText(/checks passed$/).click()
-      await page.getByRole('button', { name: 'Test servers' }).click()
-      const passed = page.getByRole('region', { name: 'Passed checks' })
-      await passed
-        .getByText(/Initialize \d+ ms, lists \d+ ms/)
-        .first()
-        .waitFor()
-      assert.deepEqual(await findBarriers(page), [])
-    })
-  })
-
-  await t.test('a page whose code could not be loaded is there once the gateway is back', async () => {
-    await visit(
-      '#/servers',
-      async (page) => {
-        await page.getByRole('link', { name: 'demo' }).waitFor()
-        await page.context().setOffline(true)
-        await page
-          .getByRole('navigation')
-          .getByRole('link', { name: /^Tools/ })
-          .click()
-        await page.getByText('The page could not be loaded.').waitFor()
-        await page.context().setOffline(false)
-        await page.getByRole('heading', { name: 'Tools' }).waitFor()
-        await waitForData(page)
-      },
-      { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK|Failed to load|dynamically imported/ }
-    )
-  })
+    },
+    { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK|Failed to load|dynamically imported/ }
+  )
 })

@@ -6,6 +6,7 @@ import { registrationOf, startUpstream } from '../e2e/upstream.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
+import { shareSetup } from '../shared-setup.ts'
 import { addCleanup } from '../store.ts'
 import { waitForValue, hold, waitForExpression, pressTogether, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
@@ -13,185 +14,203 @@ import { makeBreakable } from './world.ts'
 const row = (page: Page, name: string) =>
   page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
 
-test('servers are added, watched, changed and removed in the browser', { skip }, async (t) => {
-  const { gateway, visit } = await startSite(t)
-  const alpha = await startUpstream(t, 'alpha')
+/** An empty gateway, a browser, and an upstream to register. */
+const setUp = shareSetup(async (t) => ({ ...(await startSite(t)), alpha: await startUpstream(t, 'alpha') }))
 
-  await t.test('an empty gateway says how to begin', async () => {
-    await visit('', async (page) => {
-      await waitForValue('Servers · Towpath', () => page.title())
-      await page.getByRole('link', { name: 'Paste mcp.json' }).click()
-      await page.getByRole('tab', { name: 'Paste mcp.json', selected: true }).waitFor()
-    })
+/** The shared gateway with the server `alpha`. */
+const withAlpha = shareSetup(async () => {
+  const shared = await setUp()
+  const { status } = await shared.gateway.get('/api/v0/servers/alpha')
+  if (status === 404) await shared.gateway.register(registrationOf('alpha', shared.alpha))
+  return shared
+})
+
+test('an empty gateway leads to adding the first server', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('', async (page) => {
+    await waitForValue('Servers · Towpath', () => page.title())
+    await page.getByRole('link', { name: 'Paste mcp.json' }).click()
+    await page.getByRole('tab', { name: 'Paste mcp.json', selected: true }).waitFor()
   })
+})
 
-  await t.test('the demo server is one button away', async () => {
-    await visit('#/servers', async (page) => {
-      await page.getByRole('button', { name: 'Add the demo server' }).click()
-      await row(page, 'demo').getByText('Connected').waitFor()
-    })
-    await gateway.remove('/api/v0/servers/demo')
+test('one button adds the demo server', { skip }, async () => {
+  const { gateway, visit } = await setUp()
+  await visit('#/servers', async (page) => {
+    await page.getByRole('button', { name: 'Add the demo server' }).click()
+    await row(page, 'demo').getByText('Connected').waitFor()
   })
+  await gateway.remove('/api/v0/servers/demo')
+})
 
-  await t.test('a server is added, a tool tried and a group saved with the keyboard alone', async () => {
-    await visit('#/overview', async (page) => {
-      await pressTogether(page, 'g', 's')
-      await page.getByRole('heading', { name: 'Servers' }).waitFor()
-      await waitForExpression(page, 'document.activeElement.textContent === "Servers"')
-      await page.keyboard.press('n')
-      await page.getByRole('heading', { name: 'Add server' }).waitFor()
-      const reach = async (label: string) => {
-        for (let presses = 0; presses < 40; presses++) {
-          await page.keyboard.press('Tab')
-          const focused = await page.evaluate(
-            '(document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent)'
-          )
-          if (String(focused).startsWith(label)) return
-        }
-        throw new Error(`Tab never reaches ${label}`)
-      }
-      await reach('URL')
-      await page.keyboard.type(alpha.url)
-      await reach('Name')
-      await page.keyboard.press('Control+A')
-      await page.keyboard.type('a__b')
-      await page.getByText('The name must be').waitFor()
-      await page.keyboard.press('Control+A')
-      await page.keyboard.type('alpha')
-      await page.keyboard.press('Control+Enter')
-      await page.getByRole('heading', { name: 'alpha' }).waitFor()
-      await page.getByRole('link', { name: 'echo' }).waitFor()
-
-      await pressTogether(page, 'g', 't')
-      await page.getByRole('heading', { name: 'Tools' }).waitFor()
-      await page.getByRole('link', { name: /^echo/ }).waitFor()
-      await page.keyboard.press('j')
-      await page.keyboard.press('Enter')
-      await waitForExpression(page, 'document.activeElement?.id === "tool-name"')
-      await reach('Call tool')
-      await page.keyboard.press('Enter')
-      await page.getByRole('region', { name: 'Result' }).getByText('isError false').waitFor()
-
-      await pressTogether(page, 'g', 'g')
-      await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor()
-      await page.keyboard.press('n')
-      await page.getByRole('heading', { name: 'New group' }).waitFor()
-      await page.getByLabel('alpha, whole server').waitFor()
-      await reach('Name')
-      await page.keyboard.type('keys')
-      const box = page.getByLabel('alpha, whole server')
+test('a server is added, a tool called and a group created with the keyboard alone', { skip }, async () => {
+  const { gateway, visit, alpha } = await setUp()
+  await visit('#/overview', async (page) => {
+    await pressTogether(page, 'g', 's')
+    await page.getByRole('heading', { name: 'Servers' }).waitFor()
+    await waitForExpression(page, 'document.activeElement.textContent === "Servers"')
+    await page.keyboard.press('n')
+    await page.getByRole('heading', { name: 'Add server' }).waitFor()
+    const reach = async (label: string) => {
       for (let presses = 0; presses < 40; presses++) {
-        const label = await page.evaluate('document.activeElement.getAttribute("aria-label")')
-        if (label === 'alpha, whole server') break
         await page.keyboard.press('Tab')
+        const focused = await page.evaluate(
+          '(document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent)'
+        )
+        if (String(focused).startsWith(label)) return
       }
-      await page.keyboard.press('Space')
-      await page.getByRole('region', { name: 'Effective tools' }).getByText('echo').waitFor()
-      await waitForValue(true, () => box.isChecked())
-      await reach('Create group')
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'keys' }).waitFor()
-    })
-    assert.deepEqual((await gateway.get('/api/v0/tool-groups/keys')).body.included_servers, ['alpha'])
-    await gateway.remove('/api/v0/tool-groups/keys')
+      throw new Error(`Tab never reaches ${label}`)
+    }
+    await reach('URL')
+    await page.keyboard.type(alpha.url)
+    await reach('Name')
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('a__b')
+    await page.getByText('The name must be').waitFor()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('alpha')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('heading', { name: 'alpha' }).waitFor()
+    await page.getByRole('link', { name: 'echo' }).waitFor()
+
+    await pressTogether(page, 'g', 't')
+    await page.getByRole('heading', { name: 'Tools' }).waitFor()
+    await page.getByRole('link', { name: /^echo/ }).waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await waitForExpression(page, 'document.activeElement?.id === "tool-name"')
+    await reach('Call tool')
+    await page.keyboard.press('Enter')
+    await page.getByRole('region', { name: 'Result' }).getByText('isError false').waitFor()
+
+    await pressTogether(page, 'g', 'g')
+    await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor()
+    await page.keyboard.press('n')
+    await page.getByRole('heading', { name: 'New group' }).waitFor()
+    await page.getByLabel('alpha, whole server').waitFor()
+    await reach('Name')
+    await page.keyboard.type('keys')
+    const box = page.getByLabel('alpha, whole server')
+    for (let presses = 0; presses < 40; presses++) {
+      const label = await page.evaluate('document.activeElement.getAttribute("aria-label")')
+      if (label === 'alpha, whole server') break
+      await page.keyboard.press('Tab')
+    }
+    await page.keyboard.press('Space')
+    await page.getByRole('region', { name: 'Effective tools' }).getByText('echo').waitFor()
+    await waitForValue(true, () => box.isChecked())
+    await reach('Create group')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'keys' }).waitFor()
   })
+  assert.deepEqual((await gateway.get('/api/v0/tool-groups/keys')).body.included_servers, ['alpha'])
+  await gateway.remove('/api/v0/tool-groups/keys')
+})
 
-  await t.test('the form tests without keeping, and offers to replace a name that is taken', async () => {
-    const beta = await startUpstream(t, 'beta', { tools: [{ name: 'other', inputSchema: { type: 'object' } }] })
-    await visit(
-      '#/new/server?tab=form',
-      async (page) => {
-        await page.getByLabel('URL').fill(beta.url)
-        await page.getByLabel('Name').fill('alpha')
-        await page.getByRole('button', { name: 'Test' }).click()
-        await page.getByText(/Connected in .*: 1 tool\./).waitFor()
-        await page.getByRole('button', { name: 'Add server' }).click()
-        await page.getByRole('alert').filter({ hasText: 'alpha' }).waitFor()
-        assert.equal((await gateway.get('/api/v0/tools?server=alpha')).body[0].name, 'alpha__echo')
-        await page.getByRole('button', { name: 'Replace alpha' }).click()
-        await page.getByRole('link', { name: 'other' }).waitFor()
-      },
-      { expected: /409/ }
-    )
-    await gateway.remove('/api/v0/servers/alpha')
-    await gateway.register(registrationOf('alpha', alpha))
+test('the form tests a server without saving it, and offers to replace one of the same name', { skip }, async (t) => {
+  const { gateway, visit, alpha } = await withAlpha()
+  const beta = await startUpstream(t, 'beta', { tools: [{ name: 'other', inputSchema: { type: 'object' } }] })
+  await visit(
+    '#/new/server?tab=form',
+    async (page) => {
+      await page.getByLabel('URL').fill(beta.url)
+      await page.getByLabel('Name').fill('alpha')
+      await page.getByRole('button', { name: 'Test' }).click()
+      await page.getByText(/Connected in .*: 1 tool\./).waitFor()
+      await page.getByRole('button', { name: 'Add server' }).click()
+      await page.getByRole('alert').filter({ hasText: 'alpha' }).waitFor()
+      assert.equal((await gateway.get('/api/v0/tools?server=alpha')).body[0].name, 'alpha__echo')
+      await page.getByRole('button', { name: 'Replace alpha' }).click()
+      await page.getByRole('link', { name: 'other' }).waitFor()
+    },
+    { expected: /409/ }
+  )
+  await gateway.remove('/api/v0/servers/alpha')
+  await gateway.register(registrationOf('alpha', alpha))
+})
+
+test('changes and calls by others appear without a reload', { skip }, async () => {
+  const { gateway, visit, alpha } = await withAlpha()
+  await visit('#/servers', async (page) => {
+    // includes changes made before the page's event stream opens
+    const { request } = await hold(page, /\/dashboard\/events$/)
+    await page.reload()
+    const listening = await request
+    await row(page, 'alpha').waitFor()
+    await gateway.register(registrationOf('early', alpha))
+    await listening.continue()
+    await row(page, 'early').waitFor()
+    await gateway.register(registrationOf('gamma', alpha))
+    await row(page, 'gamma').waitFor()
+    await gateway.remove('/api/v0/servers/early')
+    await row(page, 'early').waitFor({ state: 'detached' })
+    await page.getByRole('navigation').getByRole('link', { name: 'Calls' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await gateway.post('/api/v0/tools/invoke', { name: 'gamma__echo' })
+    await page.getByRole('button', { name: 'gamma__echo' }).click()
+    await page.getByText('In the gateway').waitFor()
+    await gateway.remove('/api/v0/servers/gamma')
   })
+})
 
-  await t.test('what others change is seen without reloading, and a call on the page of calls', async () => {
-    await visit('#/servers', async (page) => {
-      // includes changes made before the page's event stream opens
-      const { request } = await hold(page, /\/dashboard\/events$/)
-      await page.reload()
-      const listening = await request
-      await row(page, 'alpha').waitFor()
-      await gateway.register(registrationOf('early', alpha))
-      await listening.continue()
-      await row(page, 'early').waitFor()
-      await gateway.register(registrationOf('gamma', alpha))
-      await row(page, 'gamma').waitFor()
-      await gateway.remove('/api/v0/servers/early')
-      await row(page, 'early').waitFor({ state: 'detached' })
-      await page.getByRole('navigation').getByRole('link', { name: 'Calls' }).click()
-      await page.getByText('Live', { exact: true }).waitFor()
-      await gateway.post('/api/v0/tools/invoke', { name: 'gamma__echo' })
-      await page.getByRole('button', { name: 'gamma__echo' }).click()
-      await page.getByText('In the gateway').waitFor()
-      await gateway.remove('/api/v0/servers/gamma')
-    })
+test('a switch changes at once, and reverts with the reason if the change fails', { skip }, async () => {
+  const { gateway, visit } = await withAlpha()
+  await visit(
+    '#/servers',
+    async (page) => {
+      const control = page.getByRole('switch', { name: 'alpha enabled' })
+      await control.uncheck()
+      await row(page, 'alpha').getByText('Disabled').waitFor()
+      await until('the gateway to know', async () => !(await gateway.get('/api/v0/servers')).body[0].enabled)
+      await control.check()
+      await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
+
+      // a key pressed during a change is applied after it
+      const { request } = await hold(page, /\/enabled$/)
+      await control.click()
+      const first = await request
+      await control.click()
+      const second = page.waitForRequest(/\/enabled$/)
+      await first.continue()
+      assert.deepEqual((await second).postDataJSON(), { enabled: true })
+      await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
+      await waitForValue(true, () => control.isChecked())
+      assert.equal((await gateway.get('/api/v0/servers')).body[0].enabled, true)
+
+      await page.context().setOffline(true)
+      await control.click()
+      await row(page, 'alpha').getByRole('alert').filter({ hasText: 'Towpath cannot be reached' }).waitFor()
+      await waitForValue(true, () => control.isChecked())
+      await page.context().setOffline(false)
+    },
+    { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK/ }
+  )
+})
+
+test('a failing server is expanded with the cause and the last line of stderr', { skip }, async (t) => {
+  const { gateway, visit } = await setUp()
+  const reports = await makeBreakable(t, 'FATAL: DATABASE_URI is missing')
+  await gateway.register(reports.registration('reports'))
+  await visit('#/servers', async (page) => {
+    await row(page, 'reports').getByText('Connected').waitFor()
+    await reports.break()
+    await gateway.post('/api/v0/tools/invoke', { name: 'reports__echo' })
+    await row(page, 'reports').getByText('Failing').waitFor()
+    await page.getByText('FATAL: DATABASE_URI is missing').first().waitFor()
+    await page.getByRole('button', { name: 'Test connection' }).click()
+    await page.getByText(/Failed after/).waitFor()
+    await page.getByRole('link', { name: 'View stderr' }).click()
+    await page.locator('.log').getByText('FATAL: DATABASE_URI is missing').waitFor()
   })
+  await gateway.remove('/api/v0/servers/reports')
+})
 
-  await t.test('a switch shows its new state at once, and goes back with the reason where it is refused', async () => {
-    await visit(
-      '#/servers',
-      async (page) => {
-        const control = page.getByRole('switch', { name: 'alpha enabled' })
-        await control.uncheck()
-        await row(page, 'alpha').getByText('Disabled').waitFor()
-        await until('the gateway to know', async () => !(await gateway.get('/api/v0/servers')).body[0].enabled)
-        await control.check()
-        await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
-
-        // a key pressed during a change is applied after it
-        const { request } = await hold(page, /\/enabled$/)
-        await control.click()
-        const first = await request
-        await control.click()
-        const second = page.waitForRequest(/\/enabled$/)
-        await first.continue()
-        assert.deepEqual((await second).postDataJSON(), { enabled: true })
-        await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
-        await waitForValue(true, () => control.isChecked())
-        assert.equal((await gateway.get('/api/v0/servers')).body[0].enabled, true)
-
-        await page.context().setOffline(true)
-        await control.click()
-        await row(page, 'alpha').getByRole('alert').filter({ hasText: 'Towpath cannot be reached' }).waitFor()
-        await waitForValue(true, () => control.isChecked())
-        await page.context().setOffline(false)
-      },
-      { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK/ }
-    )
-  })
-
-  await t.test('a server that fails opens itself with the cause and the last line of stderr', async () => {
-    const reports = await makeBreakable(t, 'FATAL: DATABASE_URI is missing')
-    await gateway.register(reports.registration('reports'))
-    await visit('#/servers', async (page) => {
-      await row(page, 'reports').getByText('Connected').waitFor()
-      await reports.break()
-      await gateway.post('/api/v0/tools/invoke', { name: 'reports__echo' })
-      await row(page, 'reports').getByText('Failing').waitFor()
-      await page.getByText('FATAL: DATABASE_URI is missing').first().waitFor()
-      await page.getByRole('button', { name: 'Test connection' }).click()
-      await page.getByText(/Failed after/).waitFor()
-      await page.getByRole('link', { name: 'View stderr' }).click()
-      await page.locator('.log').getByText('FATAL: DATABASE_URI is missing').waitFor()
-    })
-    await gateway.remove('/api/v0/servers/reports')
-  })
-
-  const guarded = await startRecorder(t)
-  await t.test('a pasted configuration is looked at, asked for what it lacks, and added server by server', async () => {
+test(
+  'a pasted configuration is previewed, completed with missing values, and added server by server',
+  { skip },
+  async (t) => {
+    const { gateway, visit } = await setUp()
+    const guarded = await startRecorder(t)
     const configuration = {
       mcpServers: {
         'my notes': { url: guarded.url, headers: { Authorization: 'Bearer ${NOTES_TOKEN}' }, autoApprove: [] },
@@ -228,195 +247,209 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByText('Failed', { exact: true }).waitFor()
     })
     assert.ok(guarded.requests.some(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
-  })
+    await gateway.remove('/api/v0/servers/my-notes')
+  }
+)
 
-  await t.test(
-    'a secret stays what it is while other settings change, and never follows to another server',
-    async () => {
-      await visit(
-        '#/servers/my-notes?tab=settings',
-        async (page) => {
-          await page.getByText('Stored, not shown').waitFor()
-          await page.getByLabel('Description').fill('What was said')
-          const seen = guarded.requests.length
-          const own = /\/dashboard\/servers\/my-notes$/
-          const saving = await hold(page, own)
-          await page.getByRole('button', { name: 'Save settings' }).click()
-          const save = await saving.request
-          const loading = await hold(page, own)
-          await save.continue()
-          const load = await loading.request
-          // while the saved state is unknown, the old form must not be shown
-          await page.getByRole('tab', { name: 'Settings' }).click()
-          await load.continue()
-          await page.getByRole('tab', { name: /^Tools/, selected: true }).waitFor()
-          await page.getByText('What was said').waitFor()
-          const later = guarded.requests.slice(seen)
-          assert.ok(later.length > 0)
-          assert.ok(later.every(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
+test('a stored secret survives changes of other settings, and is never sent to another URL', { skip }, async (t) => {
+  const { gateway, visit, alpha } = await withAlpha()
+  const guarded = await startRecorder(t)
+  const notes = { name: 'notes', transport: 'streamable_http', url: guarded.url, bearer_token: 'a-token-of-notes' }
+  await gateway.register(notes)
+  await visit(
+    '#/servers/notes?tab=settings',
+    async (page) => {
+      await page.getByText('Stored, not shown').waitFor()
+      await page.getByLabel('Description').fill('What was said')
+      const seen = guarded.requests.length
+      const own = /\/dashboard\/servers\/notes$/
+      const saving = await hold(page, own)
+      await page.getByRole('button', { name: 'Save settings' }).click()
+      const save = await saving.request
+      const loading = await hold(page, own)
+      await save.continue()
+      const load = await loading.request
+      // while the saved state is unknown, the old form must not be shown
+      await page.getByRole('tab', { name: 'Settings' }).click()
+      await load.continue()
+      await page.getByRole('tab', { name: /^Tools/, selected: true }).waitFor()
+      await page.getByText('What was said').waitFor()
+      const later = guarded.requests.slice(seen)
+      assert.ok(later.length > 0)
+      assert.ok(later.every(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
 
-          await page.getByRole('tab', { name: 'Settings' }).click()
-          await waitForValue('What was said', () => page.getByLabel('Description').inputValue())
-          await page.getByLabel('URL').fill(alpha.url)
-          await page.getByRole('button', { name: 'Save settings' }).click()
-          await page
-            .getByRole('alert')
-            .filter({ hasText: /bearer_token/ })
-            .waitFor()
-        },
-        { expected: /400/ }
-      )
-    }
+      await page.getByRole('tab', { name: 'Settings' }).click()
+      await waitForValue('What was said', () => page.getByLabel('Description').inputValue())
+      await page.getByLabel('URL').fill(alpha.url)
+      await page.getByRole('button', { name: 'Save settings' }).click()
+      await page
+        .getByRole('alert')
+        .filter({ hasText: /bearer_token/ })
+        .waitFor()
+    },
+    { expected: /400/ }
   )
+  await gateway.remove('/api/v0/servers/notes')
+})
 
-  await t.test('a sign-in at the authorization server of an upstream is led through to its end', async () => {
-    const as = await startAuthorizationServer(null)
-    addCleanup(t, as.close)
-    const upstream = await startProtected(null, as)
-    addCleanup(t, upstream.close)
-    await visit('#/new/server?tab=form', async (page) => {
-      await page.getByLabel('URL').fill(upstream.url)
-      await page.getByLabel('Name').fill('tracker')
-      await page.getByRole('button', { name: 'Add server' }).click()
-      await page.getByText(/The link expires in \d+:\d\d/).waitFor()
-      const target = await page.getByRole('link', { name: 'Open sign-in page' }).getAttribute('href')
-      // the other tab, after the user consents
-      const callback = await fetch(await as.agree(target!))
-      assert.equal(callback.status, 200)
-      assert.match(callback.headers.get('content-type') ?? '', /text\/html/)
-      await page.getByRole('heading', { name: 'tracker', exact: true }).waitFor()
-      await page.getByText('Connected', { exact: true }).waitFor()
-    })
+test('adding a server that requires a sign-in leads through the sign-in', { skip }, async (t) => {
+  const { gateway, visit } = await setUp()
+  const as = await startAuthorizationServer(null)
+  addCleanup(t, as.close)
+  const upstream = await startProtected(null, as)
+  addCleanup(t, upstream.close)
+  await visit('#/new/server?tab=form', async (page) => {
+    await page.getByLabel('URL').fill(upstream.url)
+    await page.getByLabel('Name').fill('tracker')
+    await page.getByRole('button', { name: 'Add server' }).click()
+    await page.getByText(/The link expires in \d+:\d\d/).waitFor()
+    const target = await page.getByRole('link', { name: 'Open sign-in page' }).getAttribute('href')
+    // the other tab, after the user consents
+    const callback = await fetch(await as.agree(target!))
+    assert.equal(callback.status, 200)
+    assert.match(callback.headers.get('content-type') ?? '', /text\/html/)
+    await page.getByRole('heading', { name: 'tracker', exact: true }).waitFor()
+    await page.getByText('Connected', { exact: true }).waitFor()
   })
+  await gateway.remove('/api/v0/servers/tracker')
+})
 
-  await t.test('deleting names what goes, begins at Cancel and gives the focus back', async () => {
-    await gateway.post('/api/v0/tool-groups', { name: 'helpers', included_servers: ['tracker'] })
-    await visit('#/servers/tracker', async (page) => {
-      const remove = page.getByRole('button', { name: 'Delete', exact: true })
-      await remove.click()
-      const dialog = page.getByRole('dialog', { name: 'Delete tracker' })
-      await dialog.getByText('1 group will lose tools: helpers').waitFor()
-      await waitForExpression(page, 'document.activeElement.textContent === "Cancel"')
-      await page.keyboard.press('Escape')
-      await dialog.waitFor({ state: 'detached' })
-      await waitForExpression(page, 'document.activeElement.textContent === "Delete"')
-      await remove.click()
-      await dialog.getByRole('button', { name: 'Delete server' }).click()
-      await page.getByRole('heading', { name: 'Servers' }).waitFor()
-      await row(page, 'alpha').waitFor()
-      await row(page, 'tracker').waitFor({ state: 'detached' })
-    })
+test('deleting a server names the affected groups, focuses Cancel and returns the focus', { skip }, async () => {
+  const { gateway, visit, alpha } = await withAlpha()
+  await gateway.register(registrationOf('tracker', alpha))
+  await gateway.post('/api/v0/tool-groups', { name: 'helpers', included_servers: ['tracker'] })
+  await visit('#/servers/tracker', async (page) => {
+    const remove = page.getByRole('button', { name: 'Delete', exact: true })
+    await remove.click()
+    const dialog = page.getByRole('dialog', { name: 'Delete tracker' })
+    await dialog.getByText('1 group will lose tools: helpers').waitFor()
+    await waitForExpression(page, 'document.activeElement.textContent === "Cancel"')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await waitForExpression(page, 'document.activeElement.textContent === "Delete"')
+    await remove.click()
+    await dialog.getByRole('button', { name: 'Delete server' }).click()
+    await page.getByRole('heading', { name: 'Servers' }).waitFor()
+    await row(page, 'alpha').waitFor()
+    await row(page, 'tracker').waitFor({ state: 'detached' })
   })
+})
 
-  await t.test('keys count from the moment on that the page is there', async () => {
-    await visit('#/servers', async (page) => {
-      await page.addInitScript(`
+test('keyboard shortcuts work as soon as the page is shown', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('#/servers', async (page) => {
+    await page.addInitScript(`
         new MutationObserver((_, observer) => {
           if (!document.querySelector('h1')) return
           observer.disconnect()
           dispatchEvent(new KeyboardEvent('keydown', { key: '?' }))
         }).observe(document, { childList: true, subtree: true })`)
-      await page.reload()
-      await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
-    })
+    await page.reload()
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
   })
+})
 
-  await t.test('the command menu finds servers and tools, and letters can be turned off', async () => {
-    await visit('#/servers', async (page) => {
+test('the command menu finds servers and tools, and letter shortcuts can be disabled', { skip }, async () => {
+  const { visit } = await withAlpha()
+  await visit('#/servers', async (page) => {
+    await row(page, 'alpha').waitFor()
+    const { request } = await hold(page, /\/dashboard\/tools$/)
+    await page.keyboard.press('Control+K')
+    await page.keyboard.type('no such thing')
+    const names = await request
+    const isNothing = page.getByText('No matches.')
+    assert.equal(await isNothing.count(), 0, 'while the names of tools are not known')
+    await names.continue()
+    await isNothing.waitFor()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('alpha')
+    await page.getByRole('option', { name: 'alpha Server', selected: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'alpha' }).waitFor()
+    await page.keyboard.press('?')
+    const help = page.getByRole('dialog', { name: 'Keyboard' })
+    await help.getByRole('switch').uncheck()
+    await page.keyboard.press('Escape')
+    await help.waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByRole('heading', { name: 'alpha' }).waitFor()
+    await page.keyboard.press('?')
+    await page.keyboard.press('Control+K')
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor()
+    assert.equal(await help.count(), 0)
+  })
+})
+
+test('j and k move between rows, e switches a server, and the filter is kept in the URL', { skip }, async () => {
+  const { visit } = await withAlpha()
+  await visit('#/servers', async (page) => {
+    await row(page, 'alpha').waitFor()
+    await page.keyboard.press('j')
+    await waitForExpression(page, 'document.activeElement.textContent === "alpha"')
+    await page.keyboard.press('e')
+    await row(page, 'alpha').getByText('Disabled').waitFor()
+    await page.keyboard.press('e')
+    await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
+    await page.keyboard.press('/')
+    await page.keyboard.type('nothing')
+    await page.getByText('No server matches “nothing”').waitFor()
+    await page.waitForURL(/#\/servers\?q=nothing$/)
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await row(page, 'alpha').waitFor()
+  })
+})
+
+test('a chosen theme applies before the first paint of the next visit', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('#/servers', async (page) => {
+    const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const before = await ground()
+    await page.getByRole('button', { name: 'Switch colour theme' }).click()
+    await until('another ground', async () => (await ground()) !== before)
+    await page.reload()
+    assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
+  })
+})
+
+test('the page for connecting clients reports the first client', { skip }, async () => {
+  const { gateway, visit } = await withAlpha()
+  await visit('#/connect', async (page) => {
+    await page.getByText(`claude mcp add --transport http towpath ${gateway.url}/mcp`).waitFor()
+    const initialize = {
+      ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'some-agent', version: '1.2' } }
+    }
+    const answer = await fetch(`${gateway.url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(initialize)
+    })
+    assert.equal(answer.status, 200)
+    await page.getByText('A client is connected').waitFor()
+    await page.getByText('some-agent 1.2').waitFor()
+  })
+})
+
+test('diagnostics list their checks, and can be repeated', { skip }, async () => {
+  const { visit } = await setUp()
+  await visit('#/diagnostics', async (page) => {
+    await page.getByText(/checks passed$/).click()
+    await page.getByRole('cell', { name: 'Pass' }).first().waitFor()
+    await page.getByRole('button', { name: 'Check again' }).click()
+    await page.getByRole('button', { name: 'Check again' }).waitFor()
+  })
+})
+
+test('while the gateway is unreachable the last data stays, with a banner', { skip }, async () => {
+  const { gateway, visit } = await withAlpha()
+  await visit(
+    '#/servers',
+    async (page) => {
       await row(page, 'alpha').waitFor()
-      const { request } = await hold(page, /\/dashboard\/tools$/)
-      await page.keyboard.press('Control+K')
-      await page.keyboard.type('no such thing')
-      const names = await request
-      const isNothing = page.getByText('No matches.')
-      assert.equal(await isNothing.count(), 0, 'while the names of tools are not known')
-      await names.continue()
-      await isNothing.waitFor()
-      await page.keyboard.press('Control+A')
-      await page.keyboard.type('alpha')
-      await page.getByRole('option', { name: 'alpha Server', selected: true }).waitFor()
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'alpha' }).waitFor()
-      await page.keyboard.press('?')
-      const help = page.getByRole('dialog', { name: 'Keyboard' })
-      await help.getByRole('switch').uncheck()
-      await page.keyboard.press('Escape')
-      await help.waitFor({ state: 'detached' })
-      await page.reload()
-      await page.getByRole('heading', { name: 'alpha' }).waitFor()
-      await page.keyboard.press('?')
-      await page.keyboard.press('Control+K')
-      await page.getByRole('dialog', { name: 'Go to' }).waitFor()
-      assert.equal(await help.count(), 0)
-    })
-  })
-
-  await t.test('rows are walked with j and k and switched with e, and the filter stands in the address', async () => {
-    await visit('#/servers', async (page) => {
-      await row(page, 'alpha').waitFor()
-      await page.keyboard.press('j')
-      await waitForExpression(page, 'document.activeElement.textContent === "alpha"')
-      await page.keyboard.press('e')
-      await row(page, 'alpha').getByText('Disabled').waitFor()
-      await page.keyboard.press('e')
-      await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
-      await page.keyboard.press('/')
-      await page.keyboard.type('nothing')
-      await page.getByText('No server matches “nothing”').waitFor()
-      await page.waitForURL(/#\/servers\?q=nothing$/)
-      await page.getByRole('button', { name: 'Clear' }).click()
-      await row(page, 'alpha').waitFor()
-    })
-  })
-
-  await t.test('a theme that is chosen is there before the first paint of the next visit', async () => {
-    await visit('#/servers', async (page) => {
-      const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
-      const before = await ground()
-      await page.getByRole('button', { name: 'Switch colour theme' }).click()
-      await until('another ground', async () => (await ground()) !== before)
-      await page.reload()
-      assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
-    })
-  })
-
-  await t.test('the page to connect clients turns green when one comes', async () => {
-    await visit('#/connect', async (page) => {
-      await page.getByText(`claude mcp add --transport http towpath ${gateway.url}/mcp`).waitFor()
-      const initialize = {
-        ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
-        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'some-agent', version: '1.2' } }
-      }
-      const answer = await fetch(`${gateway.url}/mcp`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-        body: JSON.stringify(initialize)
-      })
-      assert.equal(answer.status, 200)
-      await page.getByText('A client is connected').waitFor()
-      await page.getByText('some-agent 1.2').waitFor()
-    })
-  })
-
-  await t.test('checks say what they found, and can be repeated', async () => {
-    await visit('#/diagnostics', async (page) => {
-      await page.getByText(/checks passed$/).click()
-      await page.getByRole('cell', { name: 'Pass' }).first().waitFor()
-      await page.getByRole('button', { name: 'Check again' }).click()
-      await page.getByRole('button', { name: 'Check again' }).waitFor()
-    })
-  })
-
-  await t.test('while the gateway is away what was known stays, and a banner says so', async () => {
-    await visit(
-      '#/servers',
-      async (page) => {
-        await row(page, 'alpha').waitFor()
-        await gateway.stop('SIGKILL')
-        await page.getByText('Towpath cannot be reached.').waitFor()
-        assert.equal(await row(page, 'alpha').count(), 1)
-      },
-      { expected: /ERR_CONNECTION|ERR_INCOMPLETE|Failed to load/ }
-    )
-  })
+      await gateway.stop('SIGKILL')
+      await page.getByText('Towpath cannot be reached.').waitFor()
+      assert.equal(await row(page, 'alpha').count(), 1)
+    },
+    { expected: /ERR_CONNECTION|ERR_INCOMPLETE|Failed to load/ }
+  )
 })
