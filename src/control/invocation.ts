@@ -15,7 +15,7 @@ import type { Payload } from '../json/payload.ts'
 import { itemRecord, itemRecords } from './records.ts'
 import { anyByUri, globalScope, type ResourceTarget } from '../catalog/scope.ts'
 import { Call, countBytes, silentSink, type Answer, type OutgoingRequest } from '../upstream/transport/call.ts'
-import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
 import { traceMembers } from '../protocol/trace-context.ts'
 import type { Caller, DisconnectSignal } from '../catalog/caller.ts'
@@ -56,7 +56,6 @@ interface PreparedCall {
   readonly request: OutgoingRequest
 }
 
-const disconnected = () => new UpstreamFailure('cancelled', 'the caller has disconnected')
 const revoked = new UpstreamFailure('cancelled', 'the access token is no longer valid')
 
 /** Converts a call's error to the error that the caller gets. */
@@ -125,8 +124,8 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       call.countedBytes = countBytes(request.members.length)
       call.observation = observation
       observation.params = request.members
-      if (signal.isDisconnected) throw disconnected()
-      signal.onDisconnect = () => call.stop(disconnected())
+      if (signal.isDisconnected) throw callerDisconnected()
+      signal.onDisconnect = () => call.stop(callerDisconnected())
       active = { principal, call, slot: -1 }
       running.add(active)
       const { answer, era } = await core.forward(server, call, { era: 'modern', owner: principal, principal })

@@ -48,6 +48,11 @@ export class UpstreamFailure extends Error {
   }
 }
 
+export const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
+export const connectionClosed = () =>
+  new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
+export const callerDisconnected = () => new UpstreamFailure('cancelled', 'the caller has disconnected')
+
 /** Returns the failure with its message redacted. */
 export function redactFailure(failure: UpstreamFailure, redact: (text: string) => string): UpstreamFailure {
   const message = redact(failure.message)

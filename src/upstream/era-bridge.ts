@@ -4,7 +4,7 @@ import { JsonError, members, valueOf, withMembers } from '../json/json.ts'
 import type { MemberChanges, Payload } from '../json/payload.ts'
 import type { Answer } from './transport/call.ts'
 import type { Era } from './transport/connection.ts'
-import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { badResponse } from '../protocol/upstream-failure.ts'
 
 const SERVER_INFO = `${META}serverInfo`
 const UPSTREAM_INFO = `${PRODUCT}/upstream`
@@ -20,8 +20,6 @@ export interface Adaptation {
   /** JSON text of the gateway's own `serverInfo`, set on modern results. */
   readonly serverInfo: string
 }
-
-const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 const isCacheable = (method: string) => method === 'resources/read'
 

@@ -2,7 +2,7 @@ import { isObject } from '../../domain/is-object.ts'
 import { JsonError, members, stringOf, valueOf } from '../../json/json.ts'
 import type { OutgoingRequest, UpstreamAnswer } from '../../upstream/transport/call.ts'
 import type { Payload } from '../../json/payload.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { badResponse } from '../../protocol/upstream-failure.ts'
 import { canRequest } from '../messages/capabilities.ts'
 import { isInputRequired, MAX_INPUT_REQUESTS } from '../messages/server-attribution.ts'
 import type { CallSink } from './call-sink.ts'
@@ -23,8 +23,6 @@ interface InputRequiredResult {
   /** JSON text of `requestState`, undefined if absent. */
   readonly state: string | undefined
 }
-
-const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 function readRequest(text: string, key: string, start: number): InputRequest {
   const found = members(text, start)

@@ -1,11 +1,9 @@
 import type { Observation } from '../../observe/observation.ts'
 import type { Answer, InboundRequest, Call, UpstreamAnswer } from '../../upstream/transport/call.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { callerDisconnected } from '../../protocol/upstream-failure.ts'
 import type { Abandonable, PendingQuestion } from './input-required-store.ts'
 import { PendingQuestions } from './pending-questions.ts'
 import type { InputRequester, CallSink } from './call-sink.ts'
-
-export const callerDisconnected = () => new UpstreamFailure('cancelled', 'the caller has disconnected')
 
 /** Next event of a call: its response, or questions of its upstream. */
 export interface CallProgress {

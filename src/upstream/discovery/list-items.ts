@@ -9,7 +9,7 @@ import { withoutLoneSurrogates } from '../../json/surrogates.ts'
 import { createTimeSlice } from '../../lib/time-slice.ts'
 import { Call, methodNotFound, type Answer, type Sink } from '../transport/call.ts'
 import type { Connection } from '../transport/connection.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { UpstreamFailure, badResponse } from '../../protocol/upstream-failure.ts'
 import { cleanText, looseLimits, readError, toFailure } from '../transport/message.ts'
 import { limitProblem, textProblem, duplicateProblem } from './item-problems.ts'
 
@@ -91,8 +91,6 @@ export interface Lists {
   /** Shortest `ttlMs` in the list answers, in milliseconds; undefined if the upstream sends none. */
   readonly ttlMs: number | undefined
 }
-
-const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 /**
  * Sends one request of the gateway's own, bounded by a deadline. `params` are members of params as JSON text. Rejects

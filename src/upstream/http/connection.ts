@@ -1,7 +1,7 @@
 import { createSlotSet } from '../../lib/slot-set.ts'
 import type { Answer, Call, Sink } from '../transport/call.ts'
 import type { Connection, Era, ServerGreeting, SessionRequestHandler } from '../transport/connection.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { UpstreamFailure, connectionClosed } from '../../protocol/upstream-failure.ts'
 import { type ExchangeHost, Exchange } from './exchange.ts'
 import { createSessionStream, type SessionStream, type SessionStreamStats } from './session-stream.ts'
 import type { BatchScheduler } from '../../lib/batch-scheduler.ts'
@@ -52,7 +52,6 @@ export interface ClientContext {
 const REPLY_TIMEOUT_MS = 10_000
 /** Answers and notifications being posted; a server that sends requests faster than it accepts answers gets no more. */
 const MAX_POSTING = 256
-const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
 
 export interface ConnectionOptions {
   readonly era: Era
@@ -117,7 +116,7 @@ class OpenConnection implements HttpConnection {
   }
 
   openNotificationStream(sink: Sink, onEnd: () => void): Promise<boolean> {
-    if (this.closed) return Promise.reject(closedFailure())
+    if (this.closed) return Promise.reject(connectionClosed())
     const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = this.#context
     const watch = createNotificationStream({
       sink,
@@ -138,7 +137,7 @@ class OpenConnection implements HttpConnection {
 
   close(): void {
     if (this.closed) return
-    for (const exchange of this.#exchanges) exchange.stop(closedFailure())
+    for (const exchange of this.#exchanges) exchange.stop(connectionClosed())
     this.#end()
     if (this.hasSession) void this.#context.pool.background('DELETE', this.#headers, null, this.#cancelling)
   }
@@ -175,7 +174,7 @@ class OpenConnection implements HttpConnection {
   #start(call: Call, resolve: (answer: Answer) => void, reject: (failure: UpstreamFailure) => void): void {
     const { pool } = this.#context
     if (call.stopped) return reject(call.stopped)
-    if (this.closed) return reject(closedFailure())
+    if (this.closed) return reject(connectionClosed())
     if (pool.isFull)
       return reject(new UpstreamFailure('overloaded', 'too many requests are in progress', { maybeProcessed: false }))
     const { request, sink } = call

@@ -8,7 +8,7 @@ import { createBatchScheduler, type BatchScheduler } from '../../lib/batch-sched
 import type { Authorization } from '../transport/authorization.ts'
 import { type Answer, Call, silentSink } from '../transport/call.ts'
 import type { ServerGreeting, OpenOptions, TransportClient } from '../transport/connection.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { UpstreamFailure, badResponse } from '../../protocol/upstream-failure.ts'
 import { type HttpConnection, type ClientContext, createConnection } from './connection.ts'
 import { type ExchangeHost, Exchange } from './exchange.ts'
 import { headerOf, statusFailure } from './failure.ts'
@@ -64,8 +64,6 @@ const emptyGreeting: ServerGreeting = {
   instructions: null
 }
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-
-const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 function readGreeting(answer: Answer): ServerGreeting {
   if (answer.kind === 'error') throw badResponse(`refused initialize: ${readError(answer).message}`)

@@ -1,7 +1,7 @@
 import { PRODUCT } from '../../domain/product.ts'
 import { timeLeft } from '../../domain/timers.ts'
 import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from '../transport/connection.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { UpstreamFailure, connectionClosed } from '../../protocol/upstream-failure.ts'
 import { statusFailure } from './failure.ts'
 import { type HttpPool, type PostResponse, createHttpPool } from './pool.ts'
 import { baseHeaders, streamHeaders } from './request.ts'
@@ -29,7 +29,6 @@ interface ClientContext {
 const POST_TIMEOUT_MS = 30_000
 const DEFAULT_MAX_REQUESTS = 4096
 
-const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
 const overloaded = () =>
   new UpstreamFailure('overloaded', 'too many requests are in progress', { maybeProcessed: false })
 
@@ -100,7 +99,7 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
       },
       send: (call) => (peer.pendingCount < maxRequests ? peer.send(call) : Promise.reject(overloaded())),
       notify: (method, params) => peer.notify(method, params),
-      close: () => end(closedFailure()),
+      close: () => end(connectionClosed()),
       onClose: null,
       onNotification: null,
       onRequest: null
@@ -175,7 +174,7 @@ export function createSseClient(options: HttpClientOptions): SseClient {
             new UpstreamFailure('bad_response', 'the SSE transport has no modern era', { maybeProcessed: false })
           ),
     close() {
-      for (const stream of streams) stream.fail(closedFailure())
+      for (const stream of streams) stream.fail(connectionClosed())
       context.pool.close()
     }
   }

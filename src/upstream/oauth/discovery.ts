@@ -1,6 +1,6 @@
 import { isStringArray } from '../../domain/is-object.ts'
 import { secureUrlProblem } from '../../domain/network/upstream-url.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { badResponse } from '../../protocol/upstream-failure.ts'
 import type { OAuthHttp } from './http.ts'
 
 /** Parameters of the `WWW-Authenticate` header of a 401 (RFC 6750, RFC 9728). */
@@ -36,7 +36,6 @@ const SERVER = 'the authorization server'
 const ASSUME = '"oauth_assume_pkce": true'
 const INSIDE = 'is on loopback or a private network, unlike the URL of the server (TOWPATH_EGRESS_ALLOW)'
 
-const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 const stringArray = (value: unknown): readonly string[] | undefined => (isStringArray(value) ? value : undefined)
 
 const parameter = (header: string, name: string) => {

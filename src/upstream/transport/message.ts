@@ -16,7 +16,7 @@ import { LARGE_BYTES, Payload } from '../../json/payload.ts'
 import { sliceBuffers, type BufferList } from '../../json/buffer-list.ts'
 import { withoutLoneSurrogates } from '../../json/surrogates.ts'
 import { errorAnswer, type Answer } from './call.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { UpstreamFailure, badResponse } from '../../protocol/upstream-failure.ts'
 
 /** A JSON-RPC message, parsed down to its kind. `id` and `params` are JSON text; missing params are `{}`. */
 export type Message =
@@ -46,7 +46,6 @@ const MAX_ERROR_BYTES = 262_144
 const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS }
 /** Limits for text with line breaks and tabs, which are not allowed inside strings. */
 const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
-const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 /** Reading instructions for a message whose text was checked. */
 export interface TextCheck {
