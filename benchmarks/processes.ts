@@ -19,7 +19,7 @@ const hasTaskset = (() => {
   }
 })()
 
-/** Returns the command with a prefix that moves an upstream off the tested core; children inherit it by default. */
+/** Returns an upstream's command with a prefix that runs it on the shared core; a child inherits the tested core. */
 export const onSharedCore = (command: readonly [string, ...string[]]): readonly [string, ...string[]] =>
   hasTaskset ? ['taskset', '-c', OTHERS, ...command] : command
 

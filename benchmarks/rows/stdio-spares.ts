@@ -77,7 +77,7 @@ function latency(rounds: readonly Round[], spawned: readonly number[]): Outcome 
   }
 }
 
-const left = (measure: string, atMost: number, value: number): Outcome => ({
+const remainingOutcome = (measure: string, atMost: number, value: number): Outcome => ({
   row: 6,
   work,
   reference: '–',
@@ -118,8 +118,8 @@ export const stdioSpares: Row = {
     const outcome = latency(rounds, spawned)
     return [
       { ...outcome, errors: outcome.errors + errors, note: outcome.note + sample },
-      left('children 5 s after the last call', 1, spare),
-      left('children 65 s after the last call', 0, descendants(pid).length)
+      remainingOutcome('children 5 s after the last call', 1, spare),
+      remainingOutcome('children 65 s after the last call', 0, descendants(pid).length)
     ]
   }
 }

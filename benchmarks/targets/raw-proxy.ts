@@ -4,11 +4,11 @@ import { Pool } from 'undici'
 import { listen } from './listen.ts'
 
 const pool = new Pool(process.env.UPSTREAM!, { connections: 64, pipelining: 1 })
-const hop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host', 'expect', 'upgrade', 'date'])
+const hopByHopHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host', 'expect', 'upgrade', 'date'])
 
 function forwarded(headers: IncomingHttpHeaders): Record<string, string> {
   const kept: Record<string, string> = {}
-  for (const name in headers) if (!hop.has(name)) kept[name] = headers[name] as string
+  for (const name in headers) if (!hopByHopHeaders.has(name)) kept[name] = headers[name] as string
   return kept
 }
 

@@ -10,7 +10,7 @@ import { makeBreakable } from './world.ts'
 
 const calls = (page: Page) => page.getByRole('region', { name: 'Calls' }).locator('tbody tr:not(.detail)')
 const causes = (page: Page) => page.getByRole('group', { name: 'Failures by cause' }).getByRole('button')
-const rowsBecome = (page: Page, count: number) => waitForValue(count, () => calls(page).count())
+const waitForRows = (page: Page, count: number) => waitForValue(count, () => calls(page).count())
 const fact = async (page: Page, label: string) =>
   page
     .locator('.facts > div')
@@ -67,20 +67,20 @@ test('a click on a cause filters the calls by server and failure, and the URL ke
     const cause = causes(page)
     await waitForValue(3, () => cause.count())
     await cause.filter({ hasText: 'reports' }).click()
-    await rowsBecome(page, 3)
+    await waitForRows(page, 3)
     await page.waitForURL(/server=reports/)
     const shared = page.url()
     await cause.filter({ hasText: 'HTTP 502' }).click()
-    await rowsBecome(page, 1)
+    await waitForRows(page, 1)
     await page.getByRole('button', { name: 'beta__echo' }).waitFor()
     // the URL alone restores the filters
     await navigate(page, shared.slice(shared.indexOf('#')))
-    await rowsBecome(page, 3)
+    await waitForRows(page, 3)
     await cause.filter({ hasText: 'reports' }).click()
-    await rowsBecome(page, 5)
+    await waitForRows(page, 5)
     // the gateway searches the text
     await page.getByRole('searchbox').fill('HTTP 502')
-    await rowsBecome(page, 1)
+    await waitForRows(page, 1)
     await page.waitForURL(/q=HTTP(?:\+|%20)502/)
   })
 })
@@ -118,7 +118,7 @@ test('calls in flight are counted, and the list does not move while it is scroll
     await page.getByRole('button', { name: '1 newer call: show' }).click()
     await page.evaluate('scrollTo(0, 0)')
     await page.getByText('Live', { exact: true }).waitFor()
-    await rowsBecome(page, before + 1)
+    await waitForRows(page, before + 1)
   })
 })
 

@@ -18,7 +18,13 @@ import {
 import { startSampleUpstream } from './offering.ts'
 
 const manyTools = fileURLToPath(new URL('../fixtures/stdio/many-tools.mjs', import.meta.url))
-const many = { name: 'many', transport: 'stdio', command: process.execPath, args: [manyTools], env: { TOOLS: '2000' } }
+const manyToolsServer = {
+  name: 'many',
+  transport: 'stdio',
+  command: process.execPath,
+  args: [manyTools],
+  env: { TOOLS: '2000' }
+}
 
 const result = (page: Page) => page.getByRole('region', { name: 'Result' })
 const field = (page: Page, name: string) => page.getByLabel(new RegExp(`^${name}\\b`))
@@ -26,12 +32,12 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const callTool = (page: Page) => page.getByRole('button', { name: /^Call tool/ })
 
 /** Returns the body of the next request to a path, as text. */
-const sent = async (page: Page, path: string, work: () => Promise<void>): Promise<string> => {
+const requestBodyOf = async (page: Page, path: string, work: () => Promise<void>): Promise<string> => {
   const [request] = await Promise.all([page.waitForRequest((each) => each.url().endsWith(path)), work()])
   return request.postData() ?? ''
 }
 
-const isClean = async (page: Page) => {
+const assertAccessible = async (page: Page) => {
   assert.deepEqual(await findBarriers(page), [])
   await waitForValue(0, () => overflowOf(page))
 }
@@ -71,7 +77,7 @@ test('a form is generated from a schema with references, alternatives, lists and
     await page.getByText('title is required').waitFor()
     await waitForValue('true', () => field(page, 'id').getAttribute('aria-invalid'))
     await waitForExpression(page, 'document.activeElement.getAttribute("aria-invalid") === "true"')
-    await isClean(page)
+    await assertAccessible(page)
 
     await field(page, 'id').fill('12345678901234567890')
     await field(page, 'title').fill('Boat')
@@ -95,9 +101,9 @@ test('a form is generated from a schema with references, alternatives, lists and
     await page.getByLabel('Name', { exact: true }).fill('note')
     await page.getByLabel('Name', { exact: true }).press('Tab')
     await field(page, 'Value of note').fill('yes')
-    await isClean(page)
+    await assertAccessible(page)
 
-    const body = await sent(page, '/tools/invoke', () => page.keyboard.press('Control+Enter'))
+    const body = await requestBodyOf(page, '/tools/invoke', () => page.keyboard.press('Control+Enter'))
     const wanted =
       '{"name":"shop__order","id":12345678901234567890,"title":"Boat","body":"Two\\nlines",' +
       '"labels":["red","blue"],"urgent":true,"size":"large","limit":null,"source":{"url":"https://example.com"},' +
@@ -105,7 +111,7 @@ test('a form is generated from a schema with references, alternatives, lists and
     assert.deepEqual(JSON.parse(body), JSON.parse(wanted))
     assert.ok(body.includes('"id":12345678901234567890'), body)
     await result(page).getByText('isError false').waitFor()
-    await isClean(page)
+    await assertAccessible(page)
   })
 })
 
@@ -132,7 +138,7 @@ test('form and JSON are two views of one value, which is kept until the tab is c
     await waitForValue('Ship', () => field(page, 'title').inputValue())
     await callTool(page).click()
     await page.getByText('Must be one of "small","large"').waitFor()
-    const body = await sent(page, '/tools/invoke', () => button(page, 'Send anyway').click())
+    const body = await requestBodyOf(page, '/tools/invoke', () => button(page, 'Send anyway').click())
     assert.equal(JSON.parse(body).size, 'huge')
     assert.equal(await page.evaluate('Object.keys(localStorage).some((key) => key.includes("input"))'), false)
   })
@@ -159,7 +165,7 @@ test('results of every kind are shown, and checked against the output schema', {
       assert.equal(download.suggestedFilename(), 'blob')
       await shown.getByText('It does not match the output schema').waitFor()
       await shown.getByText('Must be a number').waitFor()
-      await isClean(page)
+      await assertAccessible(page)
       await button(page, 'Raw').click()
       await shown.getByText('"resource_link"').waitFor()
       await page.getByRole('tab', { name: 'Recent calls' }).click()
@@ -167,7 +173,7 @@ test('results of every kind are shown, and checked against the output schema', {
       await page.getByRole('tabpanel').getByText('OK').first().waitFor()
       await page.getByRole('tab', { name: 'Output schema' }).click()
       await page.getByRole('group', { name: 'Output schema' }).getByText('"sum"').waitFor()
-      await isClean(page)
+      await assertAccessible(page)
     },
     { expected: /ERR_|media/i }
   )
@@ -186,7 +192,7 @@ test("a tool's own error is shown as a result, and a failed call is not", { skip
       await page.getByRole('alert').getByText('The tool was not called.').waitFor()
       await page.getByRole('alert').getByText('It broke').waitFor()
       assert.equal(await result(page).count(), 0)
-      await isClean(page)
+      await assertAccessible(page)
     },
     { expected: /502/ }
   )
@@ -229,7 +235,7 @@ test('a destructive tool asks for confirmation once per tab', { skip }, async ()
     await callTool(page).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('may delete or overwrite').waitFor()
-    await isClean(page)
+    await assertAccessible(page)
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await callTool(page).click()
     await dialog.getByRole('button', { name: 'Call tool' }).click()
@@ -288,7 +294,7 @@ test('a changed definition is flagged, shown as a difference, and accepted', { s
     await changed.locator('.removed', { hasText: 'Says that it failed' }).waitFor()
     await changed.locator('.added', { hasText: 'sends your files away' }).getByText('U+200B').waitFor()
     await page.locator('.det').getByText('hidden characters').waitFor()
-    await isClean(page)
+    await assertAccessible(page)
     await button(page, 'Accept').click()
     await changed.waitFor({ state: 'detached' })
     await page.locator('.det').getByText('hidden characters').waitFor()
@@ -304,7 +310,7 @@ test('changed prompts and resources need attention, are shown as differences, an
     const changed = page.getByRole('region', { name: 'Changed definition' })
     await changed.locator('.removed', { hasText: removed }).waitFor()
     await changed.locator('.added', { hasText: added }).waitFor()
-    await isClean(page)
+    await assertAccessible(page)
     await button(page, 'Accept').click()
     await changed.waitFor({ state: 'detached' })
   }
@@ -326,7 +332,7 @@ test('prompts are rendered with their roles, and can be disabled', { skip }, asy
     await field(page, 'who').press('Enter')
     await result(page).getByText('Greet Ada').waitFor()
     await result(page).getByText('assistant').waitFor()
-    await isClean(page)
+    await assertAccessible(page)
     await page.getByRole('switch').click()
     await page.getByText('This prompt is disabled.').waitFor()
     assert.equal((await gateway.get('/api/v0/prompt?name=shop__greet')).body.enabled, false)
@@ -348,7 +354,7 @@ test('resources and templates are read', { skip }, async () => {
     await page.keyboard.press('Control+Enter')
     await result(page).getByText('It is note://two').waitFor()
     await waitForExpression(page, 'document.activeElement?.labels?.[0]?.textContent.startsWith("id")')
-    await isClean(page)
+    await assertAccessible(page)
   })
 })
 
@@ -362,7 +368,7 @@ test('a read of a resource that no server lists is replayed', { skip }, async ()
     await page.getByRole('heading', { name: 'No server lists this resource' }).waitFor()
     await page.getByRole('button', { name: /^Read/ }).click()
     await result(page).getByText('It is note://two').waitFor()
-    await isClean(page)
+    await assertAccessible(page)
   })
 })
 
@@ -393,7 +399,7 @@ test('a group is built from servers, tools and exclusions, and its name is check
       await waitForValue(true, () =>
         whole.evaluate((box) => (box as unknown as { indeterminate: boolean }).indeterminate)
       )
-      await isClean(page)
+      await assertAccessible(page)
       await page.getByText('As JSON').click()
       await page.getByRole('group', { name: 'The group as JSON' }).getByText('"shop__drop"').waitFor()
       await button(page, 'Create group').click()
@@ -413,7 +419,7 @@ test('a group is built from servers, tools and exclusions, and its name is check
       await page.keyboard.type('support')
       await button(page, 'Create group').click()
       await page.getByText('A group named support already exists.').waitFor()
-      await isClean(page)
+      await assertAccessible(page)
       await button(page, 'Cancel').click()
       await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()
       await page
@@ -441,7 +447,7 @@ test('a saved group is edited without losing changes by accident, copied and del
     await page.getByRole('link', { name: 'Tools', exact: false }).first().click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('1 change to this group will be lost').waitFor()
-    await isClean(page)
+    await assertAccessible(page)
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await page.waitForURL(/#\/groups\/support$/)
     await button(page, 'Save group').click()
@@ -480,7 +486,7 @@ test('a group keeps names of missing tools, marked as such, until they are dropp
 
 test('2,000 tools are filtered in less than 100 ms per key, and several are disabled at once', { skip }, async () => {
   const { site, gateway, visit } = await setUp()
-  await gateway.register(many)
+  await gateway.register(manyToolsServer)
   await visit('#/tools', async (page) => {
     await page.getByText('tokens of tool definitions').waitFor()
     const filter = page.getByRole('searchbox')
@@ -511,7 +517,7 @@ test('2,000 tools are filtered in less than 100 ms per key, and several are disa
     await page.getByText('1 of 1 selected, 8 more are hidden').waitFor()
     await button(page, 'Disable').nth(0).click()
     await page.locator('.list').getByText('disabled', { exact: true }).waitFor()
-    await isClean(page)
+    await assertAccessible(page)
   })
   assert.deepEqual(
     await Promise.all(['tool_0002', 'tool_0003', 'tool_0004'].map((name) => enabledOf(site, `many__${name}`))),
@@ -559,7 +565,7 @@ test('tools of an unreachable server keep their definitions and report the serve
       await navigate(page, '#/tools/shop__show')
       await callTool(page).click()
       await page.getByText('The tool was not called.').waitFor()
-      await isClean(page)
+      await assertAccessible(page)
     },
     { expected: /50[234]/ }
   )

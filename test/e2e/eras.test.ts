@@ -18,7 +18,7 @@ interface Cell {
 }
 
 /** Exercises one cell of the table: every request of a client of one era to an upstream of the other. */
-async function look({ client, call, serverRequests }: RecordingClient): Promise<Cell> {
+async function runCell({ client, call, serverRequests }: RecordingClient): Promise<Cell> {
   const { tools } = await client.listTools()
   const simple = await call('up__test_simple_text')
   const progress: number[] = []
@@ -40,7 +40,7 @@ for (const up of eras) {
     await register(mcp.app, { name: 'up', transport: 'streamable_http', url })
     for (const down of eras) {
       const client = await connect[down](t, mcp.url, answersOf('ann'))
-      const cell = await look(client)
+      const cell = await runCell(client)
       assert.ok(cell.tools.includes('up__test_simple_text'), down)
       assert.equal(cell.call, 'This is a simple text response for testing.', down)
       assert.deepEqual(cell.progress.slice(0, 2), [0, 50], down)

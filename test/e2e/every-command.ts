@@ -140,7 +140,7 @@ async function keptToken({ home }: CommandLine): Promise<string> {
 }
 
 /** Returns the value of a placeholder in a line. */
-async function written({ cli, registry, url }: Scene, word: string): Promise<string> {
+async function argumentFor({ cli, registry, url }: Scene, word: string): Promise<string> {
   if (word === 'URL') return url
   if (word === 'TOKEN') return keptToken(cli)
   if (word !== 'URI') return /\.json$|^files$/.test(word) ? join(cli.home, word) : word
@@ -167,9 +167,9 @@ export async function runLines(scene: Scene): Promise<string> {
   let adminToken = ''
   let userToken: string | undefined
   for (const { command, args, input, isAdmins, isLocal, ...outcomes } of LINES) {
-    const words = [...command.split(' '), ...(await Promise.all(args.map((word) => written(scene, word))))]
+    const words = [...command.split(' '), ...(await Promise.all(args.map((word) => argumentFor(scene, word))))]
     const spelled = `towpath ${words.join(' ')}`
-    const options = input === undefined ? {} : { input: await written(scene, input) }
+    const options = input === undefined ? {} : { input: await argumentFor(scene, input) }
     if (!isLocal) {
       const { code, out } = await cli(withGlobals(words, 'http://127.0.0.1:9'), options)
       assert.equal(code, 6, `${spelled}: without a gateway`)

@@ -133,7 +133,7 @@ async function complete({ client }: Subject) {
 }
 
 /** Exercises every feature of the upstream for a client, row by row. */
-async function look(subject: Subject, file: string) {
+async function runFeatures(subject: Subject, file: string) {
   const { client, call, serverRequests } = subject
   const { tools } = await client.listTools()
   const said = async (name: string) => textOf(await call(tool(name)))
@@ -203,7 +203,7 @@ for (const [kind, start] of Object.entries(upstreams)) {
       const folder = await tempDir(t)
       const names = Object.keys(clients)
       const subjects = await Promise.all(names.map((name) => clients[name]!(t, mcp)))
-      const cells = await Promise.all(subjects.map((subject, i) => look(subject, join(folder, String(i)))))
+      const cells = await Promise.all(subjects.map((subject, i) => runFeatures(subject, join(folder, String(i)))))
       for (const [i, cell] of cells.entries()) assert.deepEqual(cell, expected, names[i])
       if (kind !== 'stdio') await testSharedNotifications(subjects)
       // with a process for each call there is nothing left to send notifications

@@ -79,7 +79,7 @@ for (const [transport, kind] of Object.entries(kinds)) {
       test(`CR-F1: ${N} parallel calls that ask over ${transport} are all answered (${mode}, client ${who})`, async (t) => {
         const mcp = await startMcp(t)
         await addAsking(t, mcp, kind, mode)
-        if (who === 'modern' && kind === 'http') await learn(t, mcp)
+        if (who === 'modern' && kind === 'http') await makeFirstAsk(t, mcp)
         const together = who === 'modern' && mode === 'stateful' ? LANES : N
         const client = await connect(t, mcp, answersTogether(together))
         const results = await Promise.all(askers.map(({ tool, name }) => client.call(tool, { name })))
@@ -98,7 +98,7 @@ for (const [transport, kind] of Object.entries(kinds)) {
  * Shows the gateway that the server sends requests on its session's stream; from then on calls of modern callers to the
  * server are serialised.
  */
-async function learn(t: TestContext, { url }: Mcp) {
+async function makeFirstAsk(t: TestContext, { url }: Mcp) {
   const client = await connectModern(t, url, answersTogether(1))
   await client.call('up__ask', { name: 'first' })
 }

@@ -54,7 +54,7 @@ function sideOf(connected: RecordingClient, called: Side['called']): Side {
 }
 
 /** Asserts that `look` returns the same on both sides. */
-async function same(what: string, sides: Side[], look: (side: Side) => Promise<unknown>): Promise<void> {
+async function assertSame(what: string, sides: Side[], look: (side: Side) => Promise<unknown>): Promise<void> {
   const [direct, through] = await Promise.all(sides.map(look))
   assert.deepEqual(through, direct, what)
 }
@@ -69,17 +69,17 @@ const codeOf = (work: Promise<unknown>) =>
  * Returns items without their prefix. Tasks are not forwarded, so their members and tools that require them are
  * dropped.
  */
-const bare = (items: { name: string; execution?: { taskSupport?: string | undefined } | undefined }[]) =>
+const withoutPrefix = (items: { name: string; execution?: { taskSupport?: string | undefined } | undefined }[]) =>
   items
     .filter(({ execution }) => execution?.taskSupport !== 'required')
     .map((item) => ({ ...item, execution: undefined, name: item.name.replace(/^everything__/, '') }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 
 async function compareLists(sides: Side[]) {
-  await same('tools', sides, async ({ client }) => bare((await client.listTools()).tools))
-  await same('prompts', sides, async ({ client }) => bare((await client.listPrompts()).prompts))
-  await same('resources', sides, ({ client }) => client.listResources())
-  await same('templates', sides, ({ client }) => client.listResourceTemplates())
+  await assertSame('tools', sides, async ({ client }) => withoutPrefix((await client.listTools()).tools))
+  await assertSame('prompts', sides, async ({ client }) => withoutPrefix((await client.listPrompts()).prompts))
+  await assertSame('resources', sides, ({ client }) => client.listResources())
+  await assertSame('templates', sides, ({ client }) => client.listResourceTemplates())
 }
 
 async function compareAnswers(sides: Side[]) {
@@ -93,18 +93,18 @@ async function compareAnswers(sides: Side[]) {
     ['get-structured-content', { location: 'Chicago' }],
     ['get-resource-links', { count: 3 }]
   ] as const) {
-    await same(name, sides, call(name, args))
+    await assertSame(name, sides, call(name, args))
   }
   const prompt = { name: 'args-prompt', arguments: { city: 'Rome', state: 'Lazio' } }
-  await same('prompt', sides, ({ client, called }) => client.getPrompt({ ...prompt, name: called(prompt.name) }))
-  await same('resource', sides, async ({ client }) => {
+  await assertSame('prompt', sides, ({ client, called }) => client.getPrompt({ ...prompt, name: called(prompt.name) }))
+  await assertSame('resource', sides, async ({ client }) => {
     const { resources } = await client.listResources()
     return client.readResource({ uri: resources[0]!.uri })
   })
 }
 
 async function compareProgress(sides: Side[]) {
-  await same('progress', sides, async ({ client, called }) => {
+  await assertSame('progress', sides, async ({ client, called }) => {
     const heard: unknown[] = []
     const params = { name: called('trigger-long-running-operation'), arguments: { duration: 0.4, steps: 4 } }
     // the SDK's own callback misses progress that arrives together with the result
@@ -132,9 +132,9 @@ const questions = [
 
 async function compareQuestions(sides: Side[]) {
   for (const [name, args] of questions) {
-    await same(name, sides, (side) => side.client.callTool({ name: side.called(name), arguments: { ...args } }))
+    await assertSame(name, sides, (side) => side.client.callTool({ name: side.called(name), arguments: { ...args } }))
   }
-  await same('what was asked', sides, async ({ asked }) => asked.filter(({ method }) => method !== 'roots/list'))
+  await assertSame('what was asked', sides, async ({ asked }) => asked.filter(({ method }) => method !== 'roots/list'))
 }
 
 async function compareCompletion(sides: Side[]) {
@@ -144,9 +144,9 @@ async function compareCompletion(sides: Side[]) {
       argument: { name, value },
       ...(context && { context: { arguments: context } })
     })
-  await same('completion', sides, ask('department', 'e'))
-  await same('completion in a context', sides, ask('name', '', { department: 'Engineering' }))
-  await same('completion of a template', sides, ({ client }) =>
+  await assertSame('completion', sides, ask('department', 'e'))
+  await assertSame('completion in a context', sides, ask('name', '', { department: 'Engineering' }))
+  await assertSame('completion of a template', sides, ({ client }) =>
     client.complete({
       ref: { type: 'ref/resource', uri: 'demo://resource/dynamic/text/{resourceId}' },
       argument: { name: 'resourceId', value: '1' }
@@ -155,7 +155,7 @@ async function compareCompletion(sides: Side[]) {
 }
 
 /** Removes random differences between two sessions or messages: the session's id, and the choice of message. */
-const plain = ({ level, logger, data }: Log) => ({
+const withoutRandomParts = ({ level, logger, data }: Log) => ({
   logger: logger?.replace(/^everything\/?/, '') || undefined,
   data: String(data)
     .replace(/ (from session|- SessionId) .*/, '')
@@ -164,13 +164,13 @@ const plain = ({ level, logger, data }: Log) => ({
 
 /** Compares log messages during and after `work`; there are as many as the server sends. */
 async function compareLogs(what: string, sides: Side[], work: (side: Side) => Promise<unknown>) {
-  await same(what, sides, async (side) => {
+  await assertSame(what, sides, async (side) => {
     side.logged.length = 0
     await work(side)
     const first = (await until(what, () => side.logged[0]))!
     const prefix = side === sides[0] ? /^(?!everything(\/|$))/ : /^everything(\/|$)/
     assert.match(first.logger ?? '', prefix)
-    return plain(first)
+    return withoutRandomParts(first)
   })
 }
 
@@ -194,28 +194,28 @@ async function compareSession(sides: Side[]) {
   const [first, second] = (await resourceUris(sides[0]!)) as [string, string]
   const toggleUpdates = toggle('toggle-subscriber-updates')
   await compareLogs('log of a subscription', sides, ({ client }) => client.subscribeResource({ uri: first }))
-  await same('updates', sides, async (side) => {
+  await assertSame('updates', sides, async (side) => {
     await side.client.subscribeResource({ uri: second })
     await toggleUpdates(side)
     await until('both updates', () => side.updated.length >= 2)
     await toggleUpdates(side)
     return side.updated.splice(0)
   })
-  await same('updates of what is still subscribed to', sides, async (side) => {
+  await assertSame('updates of what is still subscribed to', sides, async (side) => {
     await side.client.unsubscribeResource({ uri: first })
     await toggleUpdates(side)
     await until('an update', () => side.updated.length > 0)
     await toggleUpdates(side)
     return side.updated
   })
-  await same('the level of logs', sides, async (side) => {
+  await assertSame('the level of logs', sides, async (side) => {
     await side.client.setLoggingLevel('warning')
     side.logged.length = 0
     await side.client.subscribeResource({ uri: first })
     await side.client.setLoggingLevel('info')
     await side.client.subscribeResource({ uri: await resourceUris(side).then((uris) => uris[2]!) })
     await until('a log of the second', () => side.logged.length > 0)
-    return side.logged.map(plain)
+    return side.logged.map(withoutRandomParts)
   })
 }
 
@@ -228,7 +228,7 @@ async function compareErrors(sides: Side[]) {
     'completion of an unknown prompt': ({ client, called }) =>
       client.complete({ ref: { type: 'ref/prompt', name: called('nothing') }, argument: { name: 'a', value: '' } })
   }
-  for (const [what, fail] of Object.entries(failures)) await same(what, sides, (side) => codeOf(fail(side)))
+  for (const [what, fail] of Object.entries(failures)) await assertSame(what, sides, (side) => codeOf(fail(side)))
   // an unknown name is not sent upstream; this server answers with an `isError` result
   const unknown = sides.map(({ client, called }) => codeOf(client.callTool({ name: called('nothing') })))
   assert.deepEqual(await Promise.all(unknown), [{ isError: true }, { code: -32602 }], 'unknown tool')

@@ -44,24 +44,26 @@ const call = async (gateway: Gateway, way: Way) => {
   const { status, text } = await gateway.post('/api/v0/tools/invoke', { name: `${nameOf(way)}__pid` })
   assert.equal(status, 200, text)
 }
-const gone = (token: string, when: string) => until(`the end of all ${when}`, () => findProcesses(token).length === 0)
-const there = (way: Way, token: string) => until(`all of "${way}"`, () => findProcesses(token).length >= ways[way])
+const waitUntilGone = (token: string, when: string) =>
+  until(`the end of all ${when}`, () => findProcesses(token).length === 0)
+const waitUntilStarted = (way: Way, token: string) =>
+  until(`all of "${way}"`, () => findProcesses(token).length >= ways[way])
 
 for (const way of Object.keys(ways) as Way[]) {
   test(`CR-A6: what a stdio server starts outside its session ends with it: ${way}`, async (t) => {
     const gateway = await startGateway(t, { env: { TOWPATH_SPARE_SESSIONS: '0' } })
     const [token, bystander] = [freshToken(t), startBystander(t)]
     await gateway.register(leaving(way, token, 'stateless'))
-    await gone(token, 'after the registration')
+    await waitUntilGone(token, 'after the registration')
     await call(gateway, way)
-    await gone(token, 'after a call')
+    await waitUntilGone(token, 'after a call')
     assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
 
     await gateway.register(leaving(way, token, 'stateful'))
     await call(gateway, way)
-    await there(way, token)
+    await waitUntilStarted(way, token)
     assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
-    await gone(token, 'after the removal')
+    await waitUntilGone(token, 'after the removal')
     assert.equal(findProcesses(bystander).length, 1, "another's process is left alone")
   })
 }
@@ -74,7 +76,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     for (const [way, token] of tokens) {
       await gateway.register(leaving(way, token, 'stateful'))
       await call(gateway, way)
-      await there(way, token)
+      await waitUntilStarted(way, token)
     }
     const code = await gateway.stop(signal)
     if (signal === 'SIGTERM') {
@@ -82,7 +84,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       for (const [way, token] of tokens)
         assert.deepEqual(findProcesses(token), [], `nothing is left of "${way}" at its end`)
     }
-    for (const [way, token] of tokens) await gone(token, `of "${way}"`)
+    for (const [way, token] of tokens) await waitUntilGone(token, `of "${way}"`)
     assert.equal(findProcesses(bystander).length, 1, "another's process is left alone")
   })
 }

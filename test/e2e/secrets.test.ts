@@ -59,7 +59,7 @@ test('the search finds a secret in every form', () => {
 })
 
 /** Starts an upstream whose errors quote the whole request. */
-async function startTalkative(t: TestContext): Promise<string> {
+async function startLeakingUpstream(t: TestContext): Promise<string> {
   const server = createServer((request, response) => {
     const told = `${request.url} ${JSON.stringify(request.headers)}`
     response.writeHead(request.url!.includes('refuse') ? 401 : 500, {
@@ -108,7 +108,7 @@ async function useEverything(t: TestContext, as: Actors, secrets: Secrets) {
   assert.equal(leaks(shown.text, secrets).length, 4)
   for (const config of shown.body) assert.equal((await admin.post('/api/v0/servers?force=true', config)).status, 201)
 
-  const talkative = await startTalkative(t)
+  const talkative = await startLeakingUpstream(t)
   for (const [path, more] of [
     ['/fail', {}],
     ['/refuse', {}],
@@ -161,7 +161,7 @@ async function useEverything(t: TestContext, as: Actors, secrets: Secrets) {
 
 const debug = { TOWPATH_LOG_LEVEL: 'debug', TOWPATH_CONNECT_TIMEOUT_MS: '10000' }
 
-async function startUsed(
+async function startWithSecrets(
   t: TestContext,
   secrets: Secrets
 ): Promise<{ gateway: Enterprise; tokens: Record<string, string> }> {
@@ -188,7 +188,7 @@ const options = { skip }
 
 test('SE-07 SE-04 SE-09 in enterprise mode no secret is logged, counted or stored readable', options, async (t) => {
   const secrets = makeSecrets()
-  const { gateway, tokens } = await startUsed(t, secrets)
+  const { gateway, tokens } = await startWithSecrets(t, secrets)
   const all = { ...secrets, ...tokens }
   const refusals = await until('the refusals to be stored', async () => {
     const { body } = await gateway.admin.get('/api/v0/audit?outcome=refused')

@@ -93,7 +93,7 @@ for (const era of ['legacy', 'modern'] as const) {
 
 const [own, off] = [{ TOWPATH_TRACE_CONTEXT: '' }, { TOWPATH_TRACE_CONTEXT: 'off' }]
 const sensitive = { traceparent, tracestate, baggage: 'user=alice' }
-const told = (recorder: Recorder) => {
+const traceContextOf = (recorder: Recorder) => {
   const { headers } = lastCall(recorder)
   const { traceparent: parent, tracestate: state, baggage } = metaOf(recorder) ?? {}
   return [headers['traceparent'], headers['tracestate'], headers['baggage'], parent, state, baggage]
@@ -105,10 +105,10 @@ for (const era of ['legacy', 'modern'] as const) {
     test(`SR-L9 ${era}: a gateway that exports no traces tells servers nothing of its callers' traces (${name})`, async (t) => {
       const { actor, alpha } = await start(t, env, era === 'modern' ? { modern: true } : {})
       await actor[era]('tools/call', call({ _meta: { ...sensitive, own: 1 } }), sensitive)
-      assert.deepEqual(told(alpha), nothing)
+      assert.deepEqual(traceContextOf(alpha), nothing)
       assert.equal(metaOf(alpha)!['own'], 1)
       await actor.send('POST', '/api/v0/tools/invoke', { name: 'alpha__echo', text: 'x' }, sensitive)
-      assert.deepEqual(told(alpha), nothing)
+      assert.deepEqual(traceContextOf(alpha), nothing)
     })
   }
 
@@ -118,10 +118,10 @@ for (const era of ['legacy', 'modern'] as const) {
     const { theirs, own: root } = partsOf(await spansOf(collector, 2))
     assert.equal(root.parentSpanId, PARENT)
     const span = `00-${TRACE}-${theirs.spanId}-01`
-    assert.deepEqual(told(alpha), [span, undefined, undefined, span, undefined, undefined])
+    assert.deepEqual(traceContextOf(alpha), [span, undefined, undefined, span, undefined, undefined])
     const silent = await startTraced(t, era === 'modern' ? { modern: true } : {}, off)
     await silent.actor[era]('tools/call', call({ _meta: sensitive }), sensitive)
-    assert.deepEqual(told(silent.alpha), nothing)
+    assert.deepEqual(traceContextOf(silent.alpha), nothing)
     assert.equal(partsOf(await spansOf(silent.collector, 2)).own.parentSpanId, PARENT)
   })
 }

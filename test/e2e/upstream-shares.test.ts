@@ -45,7 +45,7 @@ const pidOf = async (answer: ReturnType<Actor['modern']>): Promise<string> => {
   return body.result.content[0].text as string
 }
 
-/** Returns equivalent capabilities in different JSON texts, so that an upstream sees many clients. */
+/** Returns capabilities that mean the same to an upstream that requests input, with a different JSON text for each `at`. */
 const sameCapabilities = (at: number): object => ({
   experimental: { [`x${at}`]: {} },
   [`other${at}`]: true,

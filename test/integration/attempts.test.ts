@@ -53,7 +53,7 @@ async function startListener(t: TestContext) {
 }
 
 /** Returns a failing server for a transport, with a check if it was run or contacted. */
-async function failing(t: TestContext, transport: string, name: string) {
+async function failingServer(t: TestContext, transport: string, name: string) {
   if (transport === 'stdio') {
     const marker = join(await tempDir(t), 'ran')
     const args = ['-c', 'touch "$0"; exit 3', marker]
@@ -127,7 +127,7 @@ for (const [way, { purpose, modes: inModes, replaces, go }] of Object.entries(wa
           const made = await ask(app, 'POST', '/api/v0/servers', stdioServer('fd'))
           assert.equal(made.status, 201, made.text)
         }
-        const { server, wasReached } = await failing(t, transport, 'fd')
+        const { server, wasReached } = await failingServer(t, transport, 'fd')
         const answer = await go(app, server)
         assert.ok(wasReached(), answer.text)
 
@@ -247,7 +247,7 @@ for (const [mode, env] of Object.entries(modes)) {
       for (const transport of ['stdio', 'streamable_http', 'sse']) {
         for (const [way, { go, modes: inModes, replaces }] of Object.entries(ways)) {
           if (!(inModes as readonly string[]).includes(mode)) continue
-          const { server, wasReached } = await failing(t, transport, replaces ? 'known' : 'fd')
+          const { server, wasReached } = await failingServer(t, transport, replaces ? 'known' : 'fd')
           const { status, text } = await go(app, server)
           assert.ok(!wasReached(), `${way} ${transport}`)
           if (!way.endsWith('import')) assert.equal(status, 503, `${way}: ${text}`)

@@ -15,7 +15,7 @@ const get = async <T>(app: FastifyInstance, path: string): Promise<T> => {
   return answer.json()
 }
 /** Waits for `count` calls and returns them, newest first. */
-async function logged(app: FastifyInstance, count: number): Promise<CallEntry[]> {
+async function waitForCalls(app: FastifyInstance, count: number): Promise<CallEntry[]> {
   let calls: CallEntry[] = []
   await until(`${count} calls are stored`, async () => {
     calls = (await get<{ calls: CallEntry[] }>(app, '/calls')).calls
@@ -36,7 +36,7 @@ test('each way in leaves its row: who, where, what, how it went, how long and ho
   await mcp.legacy('tools/call', { name: 'alpha__echo', arguments: { text: 'hi' } })
   await mcp.modern('tools/call', { name: 'alpha__fail' })
   await mcp.legacy('prompts/get', { name: 'alpha__nope' })
-  const rows = (await logged(app, 4)).toReversed()
+  const rows = (await waitForCalls(app, 4)).toReversed()
   assert.deepEqual(
     rows.map(({ via, endpoint, kind, server, item, outcome }) => [via, endpoint, kind, server, item, outcome]),
     [
@@ -67,7 +67,7 @@ test('the row of a failed call says why, on one line, and the answer names the r
   faulty.mode = 'bad_gateway'
   const answer = await invoke(app, { name: 'beta__echo' })
   assert.equal(answer.statusCode, 502)
-  const [row] = (await logged(app, 1)) as [CallEntry]
+  const [row] = (await waitForCalls(app, 1)) as [CallEntry]
   assert.equal(row.outcome, 'failed')
   assert.match(row.error!, /HTTP 502/)
   assert.equal(answer.headers['x-request-id'], row.request_id)
@@ -76,7 +76,7 @@ test('the row of a failed call says why, on one line, and the answer names the r
   const { body } = await mcp.legacy('tools/call', { name: `${forged}${'x'.repeat(8_192)}` })
   assert.deepEqual(body.error, { code: -32602, message: 'Invalid params: "name" is longer than 8192 bytes' })
   await mcp.legacy('tools/call', { name: forged })
-  const [unknown] = (await logged(app, 2)) as [CallEntry]
+  const [unknown] = (await waitForCalls(app, 2)) as [CallEntry]
   assert.equal(unknown.item, `nope\\u{d}\\u{a}\\u{0}${'x'.repeat(193)}…`)
   assert.ok(unknown.error!.length < 300)
 })
@@ -87,7 +87,7 @@ test('charts are drawn from what was called', async (t) => {
   await addRecorder(t, mcp, 'alpha')
   await invoke(app, { name: 'alpha__echo' })
   await invoke(app, { name: 'alpha__fail' })
-  await logged(app, 2)
+  await waitForCalls(app, 2)
   let stats: Stats | undefined
   await until('the charts know them', async () => {
     stats = await get<Stats>(app, '/stats?range=1h')
@@ -118,18 +118,18 @@ test('switched off, nothing is written', async (t) => {
 const contents = { TOWPATH_CALL_LOG_CONTENTS: 'on' }
 
 /** Starts an upstream with one tool whose result `answer` computes from its arguments. */
-async function answering(t: TestContext, env: Record<string, string>) {
+async function startAnswering(t: TestContext, env: Record<string, string>) {
   const mcp = await startMcp(t, env)
   await addRecorder(t, mcp, 'alpha')
   return mcp
 }
 
 test('switched on, arguments and results are kept, without what looks like a secret', async (t) => {
-  const { app } = await answering(t, contents)
+  const { app } = await startAnswering(t, contents)
   const text = JSON.stringify({ note: 'fine', password: 'SENT-in-text' })
   await invoke(app, { name: 'alpha__echo', text, api_key: 'SENT-key', deep: [{ accessToken: { a: 'SENT-deep' } }] })
   await invoke(app, { name: 'alpha__echo', header: 'Authorization: Bearer SENT-bearer' })
-  const [second, first] = (await logged(app, 2)) as [CallEntry, CallEntry]
+  const [second, first] = (await waitForCalls(app, 2)) as [CallEntry, CallEntry]
   assert.equal(first.arguments, undefined, 'not in a list')
   const one = await get<CallEntry>(app, `/calls/${first.id}`)
   assert.deepEqual(JSON.parse(one.arguments!), {
@@ -150,17 +150,17 @@ test('a secret of the server is in no content, wherever it comes up', async (t) 
   const answer = await app.inject({ method: 'POST', url: '/api/v0/servers', payload: server })
   assert.equal(answer.statusCode, 201, answer.body)
   await invoke(app, { name: 'alpha__echo', text: 'it is SENT-bearer-of-alpha' })
-  const [row] = (await logged(app, 1)) as [CallEntry]
+  const [row] = (await waitForCalls(app, 1)) as [CallEntry]
   const call = await get<CallEntry>(app, `/calls/${row.id}`)
   assert.equal(call.arguments, '{"text":"it is ***"}')
   assert.equal(JSON.stringify(call).includes('SENT'), false)
 })
 
 test('contents are cut, and what is large is not kept at all', async (t) => {
-  const { app } = await answering(t, contents)
+  const { app } = await startAnswering(t, contents)
   await invoke(app, { name: 'alpha__echo', text: 'a'.repeat(10_000) })
   await invoke(app, { name: 'alpha__echo', text: 'b'.repeat(100_000) })
-  const [large, long] = (await logged(app, 2)) as [CallEntry, CallEntry]
+  const [large, long] = (await waitForCalls(app, 2)) as [CallEntry, CallEntry]
   const cut = await get<CallEntry>(app, `/calls/${long.id}`)
   assert.equal(cut.arguments, `{"text":"${'a'.repeat(4_096 - 9)}…`)
   const none = await get<CallEntry>(app, `/calls/${large.id}`)
@@ -180,7 +180,7 @@ test('a call tells in which terms it went, on both sides', async (t) => {
   })
   await invoke(app, { name: 'alpha__echo' })
   await mcp.legacy('tools/call', { name: 'nobody__echo' })
-  const rows = (await logged(app, 4)).toReversed()
+  const rows = (await waitForCalls(app, 4)).toReversed()
   assert.deepEqual(
     rows.map((row) => [row.client, row.client_protocol, row.server_protocol, row.session_mode]),
     [
@@ -201,7 +201,7 @@ test('a call of a process tells what it waited for, and what the process wrote w
   await invoke(app, { name: 'reports__echo', text: 'hi' })
   await reports.break()
   await invoke(app, { name: 'reports__echo', text: 'hi' })
-  const [failed, good] = (await logged(app, 2)) as [CallEntry, CallEntry]
+  const [failed, good] = (await waitForCalls(app, 2)) as [CallEntry, CallEntry]
   assert.equal(good.outcome, 'ok')
   assert.ok(good.initialize_ms! > 0 && good.queue_ms! >= 0 && good.start_ms! >= 0)
   assert.ok(good.queue_ms! + good.start_ms! + good.initialize_ms! <= good.upstream_ms + 2)
@@ -221,7 +221,7 @@ test('why calls fail is told by cause, and how many are in progress is told with
   faulty.mode = 'bad_gateway'
   await invoke(app, { name: 'beta__echo' })
   await mcp.legacy('tools/call', { name: 'beta__echo', arguments: {} })
-  await logged(app, 2)
+  await waitForCalls(app, 2)
   const { causes } = await get<{ causes: { server: string; cause: string; calls: number }[] }>(app, '/calls/causes')
   assert.deepEqual(
     causes.map(({ server, calls }) => [server, calls]),

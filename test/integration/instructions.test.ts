@@ -5,7 +5,7 @@ import { register } from '../app.ts'
 import { listedTransports, startListed } from '../fixtures/listed/listed.ts'
 import { startMcp, type Mcp } from './mcp-helpers.ts'
 
-const told = async (mcp: Mcp, era: 'legacy' | 'modern'): Promise<string> => {
+const instructionsFor = async (mcp: Mcp, era: 'legacy' | 'modern'): Promise<string> => {
   const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } }
   const { body } = await (era === 'legacy' ? mcp.legacy('initialize', initialize) : mcp.modern('server/discover'))
   return body.result.instructions as string
@@ -26,7 +26,7 @@ for (const transport of listedTransports) {
     await register(mcp.app, { name: 'alpha', ...alpha.registration })
     await register(mcp.app, { name: 'beta', ...beta.registration })
     for (const era of ['legacy', 'modern'] as const) {
-      const text = await told(mcp, era)
+      const text = await instructionsFor(mcp, era)
       assert.deepEqual(
         text.split('\n').filter((line) => line.startsWith('#')),
         ['## alpha', '## beta']

@@ -15,7 +15,7 @@ import { until } from '../until.ts'
 const both = 'application/json, text/event-stream'
 const array = (...bodies: string[]) => `[${bodies.join(',')}]`
 const answers = ({ text }: Answer) => JSON.parse(text) as RpcAnswer[]
-const shown = ({ status, body }: Answer) => [status, body.error?.code, body.id]
+const summaryOf = ({ status, body }: Answer) => [status, body.error?.code, body.id]
 const ping = (id: unknown) => legacyBody('ping', {}, id)
 const note = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 const call = (name: string, args: object, id: unknown, more: object = {}) =>
@@ -110,16 +110,24 @@ test('a batch is refused whole where the revision knows none, or for what is in 
   ]
   for (const [body, what] of bad) {
     for (const headers of [{}, session])
-      assert.deepEqual(shown(await mcp.send(body, headers)), [400, -32600, null], what)
+      assert.deepEqual(summaryOf(await mcp.send(body, headers)), [400, -32600, null], what)
   }
   for (const version of ['2025-06-18', '2025-11-25']) {
-    assert.deepEqual(shown(await mcp.send(array(ping(1)), await mcp.initialize(version))), [400, -32600, null], version)
-    assert.deepEqual(shown(await mcp.send(array(ping(1)), { 'mcp-protocol-version': version })), [400, -32600, null])
+    assert.deepEqual(
+      summaryOf(await mcp.send(array(ping(1)), await mcp.initialize(version))),
+      [400, -32600, null],
+      version
+    )
+    assert.deepEqual(summaryOf(await mcp.send(array(ping(1)), { 'mcp-protocol-version': version })), [
+      400,
+      -32600,
+      null
+    ])
   }
-  assert.deepEqual(shown(await mcp.send(array(ping(1)), modernHeaders('ping'))), [400, -32600, null])
-  assert.deepEqual(shown(await mcp.send('[{]')), [400, -32700, null])
-  assert.deepEqual(shown(await mcp.send(array(ping(1)), { accept: 'application/json' })), [406, -32000, null])
-  assert.deepEqual(shown(await mcp.send(array(ping(1)), { 'mcp-session-id': 'x' })), [404, -32001, null])
+  assert.deepEqual(summaryOf(await mcp.send(array(ping(1)), modernHeaders('ping'))), [400, -32600, null])
+  assert.deepEqual(summaryOf(await mcp.send('[{]')), [400, -32700, null])
+  assert.deepEqual(summaryOf(await mcp.send(array(ping(1)), { accept: 'application/json' })), [406, -32000, null])
+  assert.deepEqual(summaryOf(await mcp.send(array(ping(1)), { 'mcp-session-id': 'x' })), [404, -32001, null])
   const most = await mcp.send(array(...Array.from({ length: 100 }, (_, id) => ping(id))), session)
   assert.equal(answers(most).length, 100)
 })

@@ -6,7 +6,7 @@ import { until } from '../until.ts'
 const methods = (stream: OpenStream) => (stream.messages as { method?: string }[]).map(({ method }) => String(method))
 const changed = (...lists: string[]) => lists.map((list) => `notifications/${list}/list_changed`)
 const post = ({ app }: Mcp, url: string) => app.inject({ method: 'POST', url: `/api/v0${url}` })
-const quiet = () => new Promise((resolve) => setTimeout(resolve, 400))
+const waitForSilence = () => new Promise((resolve) => setTimeout(resolve, 400))
 
 async function listen(t: TestContext, mcp: Mcp): Promise<OpenStream> {
   const session = await mcp.initialize()
@@ -16,7 +16,7 @@ async function listen(t: TestContext, mcp: Mcp): Promise<OpenStream> {
 /** Waits for the expected notifications, then asserts that no others arrive. */
 async function assertNotified(stream: OpenStream, ...lists: string[]): Promise<void> {
   await until(`${lists.join()} is told of`, () => methods(stream).length >= lists.length)
-  await quiet()
+  await waitForSilence()
   assert.deepEqual(methods(stream).toSorted(), changed(...lists).toSorted())
   stream.messages.length = 0
 }
@@ -47,7 +47,7 @@ test('what changes nothing in the lists is not told of', async (t) => {
   await post(mcp, '/tools/enable?entity=one__echo')
   await post(mcp, '/servers/one/refresh')
   await post(mcp, '/servers/one/enable')
-  await quiet()
+  await waitForSilence()
   assert.deepEqual(methods(stream), [])
 })
 
@@ -63,7 +63,7 @@ test('a re-read that finds another tool is told of on the newest stream of each 
   await assertNotified(other, 'tools')
   assert.deepEqual(methods(older), [])
   newer.close()
-  await quiet()
+  await waitForSilence()
   await post(mcp, '/tools/disable?entity=one__extra')
   await assertNotified(older, 'tools')
 })

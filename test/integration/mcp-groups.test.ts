@@ -66,13 +66,13 @@ const listed = async (group: ReturnType<typeof at>, list = 'tools') => {
   assert.deepEqual(namesIn(answers[0]!, list), namesIn(answers[1]!, list))
   return namesIn(answers[0]!, list)
 }
-const refusedAs = (answer: Answer) => [answer.status, answer.body.error?.code, answer.body.error?.message]
+const refusalOf = (answer: Answer) => [answer.status, answer.body.error?.code, answer.body.error?.message]
 
 /** Asserts that a call is refused in both eras like a call of an unknown tool. */
-async function refuses(group: ReturnType<typeof at>, name: string) {
+async function assertRefused(group: ReturnType<typeof at>, name: string) {
   const params = { name, arguments: {} }
   for (const answer of [await group.legacy('tools/call', params), await group.modern('tools/call', params)]) {
-    assert.deepEqual(refusedAs(answer), [200, -32602, `Unknown tool: ${name}`])
+    assert.deepEqual(refusalOf(answer), [200, -32602, `Unknown tool: ${name}`])
   }
 }
 
@@ -81,10 +81,10 @@ test('AZ-09 a group’s endpoint lists and calls what is in the group, and nothi
   assert.deepEqual(await listed(g1), ['alpha__echo'])
   for (const list of ['prompts', 'resources']) assert.deepEqual(await listed(g1, list), [])
   assert.deepEqual((await g1.legacy('resources/templates/list')).body.result.resourceTemplates, [])
-  for (const name of ['alpha__slow', 'beta__echo', 'echo', 'nobody__echo']) await refuses(g1, name)
+  for (const name of ['alpha__slow', 'beta__echo', 'echo', 'nobody__echo']) await assertRefused(g1, name)
   for (const name of ['alpha__greet', 'beta__greet']) {
     const answer = await g1.legacy('prompts/get', { name, arguments: { who: 'x' } })
-    assert.deepEqual(refusedAs(answer), [200, -32602, `Unknown prompt: ${name}`])
+    assert.deepEqual(refusalOf(answer), [200, -32602, `Unknown prompt: ${name}`])
     const ref = { type: 'ref/prompt', name }
     const completed = await g1.legacy('completion/complete', { ref, argument: { name: 'who', value: '' } })
     assert.equal(completed.body.error?.code, -32602)
@@ -112,7 +112,7 @@ test('AZ-14 a disabled tool is neither listed nor called through a group that ho
   await rest(mcp, 'POST', '/tools/disable?entity=alpha__echo')
   await rest(mcp, 'POST', '/tools/disable?entity=beta__echo')
   assert.deepEqual(await listed(g1), ['beta__slow', 'beta__whoami', 'beta__fail'])
-  for (const name of ['alpha__echo', 'beta__echo']) await refuses(g1, name)
+  for (const name of ['alpha__echo', 'beta__echo']) await assertRefused(g1, name)
   assert.equal(alpha.calls('tools/call').length, 0)
   await rest(mcp, 'POST', '/tools/enable?entity=alpha__echo')
   assert.equal((await g1.legacy('tools/call', { name: 'alpha__echo' })).body.error, undefined)
@@ -127,7 +127,7 @@ test('a group of whole servers serves their prompts and resources, and exclusion
   ])
   // alpha is registered first, so this is an alias at the global endpoint
   assert.equal((await mcp.legacy('resources/list')).body.result.resources[1].uri, 'towpath://beta/fixture://note')
-  await refuses(g1, 'beta__echo')
+  await assertRefused(g1, 'beta__echo')
   const rendered = await g1.modern('prompts/get', { name: 'beta__greet', arguments: { who: 'ann' } })
   assert.equal(rendered.body.result.messages[0].content.text, 'Greet ann')
   const read = await g1.legacy('resources/read', { uri: 'fixture://note' })
@@ -200,7 +200,7 @@ test('IS-04 a cursor is good only at the endpoint and for the list that gave it'
   assert.deepEqual([all.length, new Set(all).size, all.includes('many__t0')], [1_503, 1_503, false])
   assert.deepEqual(namesIn(await g1.modern('tools/list', { cursor })), namesIn(second))
   for (const send of [g2.legacy, g2.modern, mcp.legacy, mcp.modern]) {
-    assert.deepEqual(refusedAs(await send('tools/list', { cursor })), [200, -32602, 'Invalid cursor'])
+    assert.deepEqual(refusalOf(await send('tools/list', { cursor })), [200, -32602, 'Invalid cursor'])
   }
   assert.equal((await g1.legacy('prompts/list', { cursor })).body.error?.code, -32602)
   const theirs = (await mcp.legacy('tools/list')).body.result.nextCursor as string
@@ -226,7 +226,7 @@ test('an edit of a group holds at once for open sessions, and those that it conc
   await until('the listeners are acknowledged', () => modern.messages.length === 1 && global.messages.length === 1)
 
   await rest(mcp, 'PUT', '/tool-groups/g1', { included_tools: ['alpha__slow'] })
-  await refuses(g1, 'alpha__echo')
+  await assertRefused(g1, 'alpha__echo')
   const refused = await g1.legacy('tools/call', { name: 'alpha__echo' }, headers)
   assert.equal(refused.body.error?.code, -32602)
   assert.equal(alpha.calls('tools/call').length, 0)
@@ -281,7 +281,7 @@ test('a group that names something gone serves the rest, and has it back when it
   const { mcp, g1 } = await start(t, { included_tools: ['alpha__echo', 'beta__echo'] })
   await rest(mcp, 'DELETE', '/servers/beta')
   assert.deepEqual(await listed(g1), ['alpha__echo'])
-  await refuses(g1, 'beta__echo')
+  await assertRefused(g1, 'beta__echo')
   await addRecorder(t, mcp, 'beta')
   assert.deepEqual(await listed(g1), ['alpha__echo', 'beta__echo'])
 })
@@ -297,7 +297,7 @@ test('a tool that the upstream drops leaves the group, and a new one of a whole 
   alpha.setExtraTools([{ name: 'new', inputSchema: { type: 'object' } }])
   await rest(mcp, 'POST', '/servers/alpha/refresh')
   assert.deepEqual(await listed(g1), [])
-  await refuses(g1, 'alpha__old')
+  await assertRefused(g1, 'alpha__old')
   assert.deepEqual(await listed(g2), ['alpha__slow', 'alpha__whoami', 'alpha__fail', 'alpha__new'])
 })
 
@@ -315,7 +315,7 @@ test('a bare group is its server in its own words: names, instructions, capabili
   const discovered = (await g1.modern('server/discover')).body.result
   assert.deepEqual([discovered.instructions, discovered.capabilities], ['Be kind', lists])
 
-  for (const name of ['beta__echo', 'fail', 'beta__fail', 'alpha__echo']) await refuses(g1, name)
+  for (const name of ['beta__echo', 'fail', 'beta__fail', 'alpha__echo']) await assertRefused(g1, name)
   assert.equal((await g1.legacy('prompts/get', { name: 'beta__greet' })).body.error?.code, -32602)
   for (const send of [g1.legacy, g1.modern]) {
     assert.deepEqual(textOf(await send('tools/call', { name: 'echo', arguments: { n: 1 } })), {
@@ -327,7 +327,7 @@ test('a bare group is its server in its own words: names, instructions, capabili
     assert.equal(read.body.result.contents[0].uri, 'fixture://note')
   }
   assert.equal(beta.calls('tools/call').length, 2)
-  assert.deepEqual(refusedAs(await mcp.legacy('tools/call', { name: 'echo' })), [200, -32602, 'Unknown tool: echo'])
+  assert.deepEqual(refusalOf(await mcp.legacy('tools/call', { name: 'echo' })), [200, -32602, 'Unknown tool: echo'])
   // REST always uses the qualified names
   const invoked = await mcp.app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: { name: 'beta__echo' } })
   assert.equal(invoked.statusCode, 200)

@@ -15,7 +15,7 @@ import {
 } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
-const shown = ({ status, body }: Answer) => [status, body.error?.code, body.id]
+const summaryOf = ({ status, body }: Answer) => [status, body.error?.code, body.id]
 
 test('initialize agrees on each legacy revision, and on the latest of them for any other', async (t) => {
   const mcp = await startMcp(t)
@@ -32,7 +32,7 @@ test('initialize agrees on each legacy revision, and on the latest of them for a
     ids.add(answer.headers.get('mcp-session-id'))
   }
   assert.equal(ids.size, versions.length)
-  assert.deepEqual(shown(await mcp.legacy('initialize', { capabilities: {} })), [200, -32602, 7])
+  assert.deepEqual(summaryOf(await mcp.legacy('initialize', { capabilities: {} })), [200, -32602, 7])
 })
 
 test('a session lists, calls, gets, reads and completes, with what every server says of itself', async (t) => {
@@ -114,28 +114,35 @@ test('what is unknown, disabled or of another kind gets the one answer', async (
     assert.deepEqual([error!.code, error!.data], [-32002, { uri }], uri)
   }
   for (const params of [{}, { name: 5 }, { name: 'one__echo', arguments: [] }, { name: 'one__echo', arguments: 'x' }]) {
-    assert.deepEqual(shown(await mcp.legacy('tools/call', params, session)), [200, -32602, 7], JSON.stringify(params))
+    assert.deepEqual(
+      summaryOf(await mcp.legacy('tools/call', params, session)),
+      [200, -32602, 7],
+      JSON.stringify(params)
+    )
   }
-  assert.deepEqual(shown(await mcp.legacy('tools/list', { cursor: 'x' }, session)), [200, -32602, 7])
-  assert.deepEqual(shown(await mcp.legacy('tools/list', { cursor: 5 }, session)), [200, -32602, 7])
+  assert.deepEqual(summaryOf(await mcp.legacy('tools/list', { cursor: 'x' }, session)), [200, -32602, 7])
+  assert.deepEqual(summaryOf(await mcp.legacy('tools/list', { cursor: 5 }, session)), [200, -32602, 7])
 })
 
 test('IS-04 a session that is unknown, forged or ended is one answer, and must be opened anew', async (t) => {
   const mcp = await startMcp(t)
   const session = await mcp.initialize()
-  assert.deepEqual(shown(await mcp.legacy('initialize', { protocolVersion: '2025-11-25' }, session)), [400, -32600, 7])
+  assert.deepEqual(
+    summaryOf(await mcp.legacy('initialize', { protocolVersion: '2025-11-25' }, session)),
+    [400, -32600, 7]
+  )
   assert.equal((await mcp.legacy('ping', {}, session)).status, 200)
   const ended = await readAnswer(await fetch(mcp.url, { method: 'DELETE', headers: session }))
   assert.deepEqual([ended.status, ended.text], [200, ''])
   const id = session['mcp-session-id']!
   for (const bad of [id, `${id}x`, 'x', 'a.b']) {
     const headers = { 'mcp-session-id': bad }
-    assert.deepEqual(shown(await mcp.legacy('ping', {}, headers)), [404, -32001, 7], bad)
+    assert.deepEqual(summaryOf(await mcp.legacy('ping', {}, headers)), [404, -32001, 7], bad)
     for (const method of ['GET', 'DELETE']) {
       const answer = await readAnswer(
         await fetch(mcp.url, { method, headers: { ...headers, accept: 'text/event-stream' } })
       )
-      assert.deepEqual(shown(answer), [404, -32001, null], `${method} ${bad}`)
+      assert.deepEqual(summaryOf(answer), [404, -32001, null], `${method} ${bad}`)
     }
   }
 })
@@ -144,7 +151,7 @@ test('the stream of a session must be accepted, is one of several, and ends with
   const mcp = await startMcp(t)
   const session = await mcp.initialize()
   const refused = await readAnswer(await fetch(mcp.url, { headers: { ...session, accept: 'application/json' } }))
-  assert.deepEqual(shown(refused), [406, -32000, null])
+  assert.deepEqual(summaryOf(refused), [406, -32000, null])
   const headers = { ...session, accept: 'text/event-stream' }
   const streams = [await openStream(t, mcp.url, { headers }), await openStream(t, mcp.url, { headers })]
   assert.equal(streams[0]!.headers.get('content-type'), 'text/event-stream')
@@ -269,7 +276,7 @@ test('what an upstream gets wrong is an error of the call with its reason, and n
   for (const [mode, reason] of Object.entries(reasons)) {
     faulty.mode = mode as keyof typeof reasons
     const answer = await call()
-    assert.deepEqual(shown(answer), [200, -32603, 7], mode)
+    assert.deepEqual(summaryOf(answer), [200, -32603, 7], mode)
     assert.equal(answer.body.error!.data!.server, 'one')
     assert.equal(answer.body.error!.data!.reason, reason, mode)
     assert.doesNotMatch(answer.text, /sentinel|127\.0\.0\.1|node_modules|\.ts:/)

@@ -23,7 +23,7 @@ import {
 /** Sends one request; `params` is JSON text. */
 type Ask = (method: string, params: string, id?: number) => Promise<RpcAnswer>
 
-const shown = ({ status, body }: Answer) => [status, body.error?.code]
+const summaryOf = ({ status, body }: Answer) => [status, body.error?.code]
 const json = { 'content-type': 'application/json' }
 
 async function openSse(t: TestContext, mcp: Mcp): Promise<{ stream: OpenStream; companion: string }> {
@@ -112,10 +112,18 @@ test('CR-F9: one slash behind the path of an MCP endpoint means nothing, two do'
   for (const path of ['', '/v0/groups/g']) {
     const url = `${origin}${path}/mcp`
     const session = await openSession((params) => post(`${url}/`, legacyBody('initialize', params)))
-    assert.deepEqual(shown(await post(url, legacyBody('tools/list'), session)), [200, undefined], 'the same session')
-    assert.deepEqual(shown(await post(`${url}/?a=b`, legacyBody('tools/list'), session)), [200, undefined], 'a query')
+    assert.deepEqual(
+      summaryOf(await post(url, legacyBody('tools/list'), session)),
+      [200, undefined],
+      'the same session'
+    )
+    assert.deepEqual(
+      summaryOf(await post(`${url}/?a=b`, legacyBody('tools/list'), session)),
+      [200, undefined],
+      'a query'
+    )
     const modern = await post(`${url}/`, modernBody('tools/list'), modernHeaders('tools/list'))
-    assert.deepEqual(shown(modern), [200, undefined], 'a modern request')
+    assert.deepEqual(summaryOf(modern), [200, undefined], 'a modern request')
     assert.equal((await post(`${url}//`, legacyBody('tools/list'))).status, 404, 'two slashes')
     assert.equal((await fetch(`${url}/`, { method: 'PUT' })).status, 405, 'a wrong method')
     const ended = await fetch(`${url}/`, { method: 'DELETE', headers: session })

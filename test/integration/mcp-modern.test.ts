@@ -14,7 +14,7 @@ import {
 } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
-const shown = ({ status, body }: Answer) => [status, body.error?.code, body.id]
+const summaryOf = ({ status, body }: Answer) => [status, body.error?.code, body.id]
 const identity = (answer: Answer) =>
   (answer.body.result._meta as Record<string, { name: string }>)[`${META}serverInfo`]!.name
 
@@ -91,7 +91,7 @@ test('what is unknown has the codes of the era, in HTTP 200', async (t) => {
   assert.deepEqual([tool.status, tool.body.error], [200, { code: -32602, message: 'Unknown tool: old__nothing' }])
   for (const uri of ['fixture://nothing', 'towpath://old/fixture://nothing', 'towpath://other/x']) {
     const read = await mcp.modern('resources/read', { uri })
-    assert.deepEqual(shown(read), [200, -32602, 7], uri)
+    assert.deepEqual(summaryOf(read), [200, -32602, 7], uri)
   }
   const cursor = await mcp.modern('tools/list', { cursor: 'made up' })
   assert.deepEqual([cursor.status, cursor.body.error], [200, { code: -32602, message: 'Invalid cursor' }])

@@ -24,7 +24,7 @@ interface Sse {
 
 const origin = (mcp: Mcp) => new URL(mcp.url).origin
 const headers = { 'content-type': 'application/json' }
-const shown = ({ status, body }: Answer) => [status, body.error?.code, body.id]
+const summaryOf = ({ status, body }: Answer) => [status, body.error?.code, body.id]
 const slow = (ms: number, id: unknown, more: object = {}) =>
   legacyBody('tools/call', { name: 'one__slow', arguments: { ms }, ...more }, id)
 const hello = (version: string, id: unknown = 0) =>
@@ -105,16 +105,16 @@ test('what is posted wrongly is refused where it is posted', async (t) => {
   const sse = await openSse(t, mcp)
   const send = async (path: string, body = legacyBody('ping'), init: RequestInit = {}) =>
     readAnswer(await fetch(`${origin(mcp)}${path}`, { method: 'POST', headers, body, ...init }))
-  assert.deepEqual(shown(await send('/message')), [400, -32000, null])
-  assert.deepEqual(shown(await send('/message?sessionId=')), [400, -32000, null])
+  assert.deepEqual(summaryOf(await send('/message')), [400, -32000, null])
+  assert.deepEqual(summaryOf(await send('/message?sessionId=')), [400, -32000, null])
   const session = await mcp.initialize()
   for (const id of ['x', sse.endpoint.slice(-22, -1), session['mcp-session-id']]) {
-    assert.deepEqual(shown(await send(`/message?sessionId=${id}`)), [404, -32001, null], id)
+    assert.deepEqual(summaryOf(await send(`/message?sessionId=${id}`)), [404, -32001, null], id)
   }
   const id = sse.endpoint.slice(-22)
-  assert.deepEqual(shown(await mcp.legacy('ping', {}, { 'mcp-session-id': id })), [404, -32001, 7])
-  assert.deepEqual(shown(await send(sse.endpoint, '{')), [400, -32700, null])
-  assert.deepEqual(shown(await send(sse.endpoint, '[]')), [400, -32600, null])
+  assert.deepEqual(summaryOf(await mcp.legacy('ping', {}, { 'mcp-session-id': id })), [404, -32001, 7])
+  assert.deepEqual(summaryOf(await send(sse.endpoint, '{')), [400, -32700, null])
+  assert.deepEqual(summaryOf(await send(sse.endpoint, '[]')), [400, -32600, null])
   const other = await send(sse.endpoint, 'x', { headers: { 'content-type': 'text/plain' } })
   assert.equal(other.status, 415)
   const wrong: [string, string, string][] = [
@@ -129,7 +129,7 @@ test('what is posted wrongly is refused where it is posted', async (t) => {
     assert.deepEqual([answer.status, answer.headers.get('allow')], [405, allow], `${method} ${path}`)
   }
   const unread = await fetch(`${origin(mcp)}/sse`, { headers: { accept: 'application/json' } })
-  assert.deepEqual(shown(await readAnswer(unread)), [406, -32000, null])
+  assert.deepEqual(summaryOf(await readAnswer(unread)), [406, -32000, null])
   assert.deepEqual(sse.heard, [])
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addRecorder, legacyBody, modernBody, modernHeaders, startMcp, textOf, type Answer } from './mcp-helpers.ts'
 
-const shown = ({ status, body }: Answer) => [status, body.error?.code, body.id]
+const summaryOf = ({ status, body }: Answer) => [status, body.error?.code, body.id]
 
 test('IN-15 what is no request gets a JSON-RPC error or 413, and the next valid request works', async (t) => {
   const mcp = await startMcp(t)
@@ -23,7 +23,7 @@ test('IN-15 what is no request gets a JSON-RPC error or 413, and the next valid 
   ]
   for (const [body, status, code, id] of rows) {
     const answer = await mcp.send(body)
-    assert.deepEqual(shown(answer), [status, code, id], body.slice(0, 80))
+    assert.deepEqual(summaryOf(answer), [status, code, id], body.slice(0, 80))
     assert.equal(answer.headers.get('content-type'), 'application/json')
     assert.equal(answer.body.jsonrpc, '2.0')
     assert.deepEqual((await mcp.legacy('ping')).body, { jsonrpc: '2.0', id: 7, result: {} })
@@ -49,13 +49,13 @@ test('the HTTP layer answers as everywhere else: too large, another type, anothe
 test('a legacy request must accept both kinds of answer, a modern one need not; none given means both', async (t) => {
   const mcp = await startMcp(t)
   for (const accept of ['application/json', 'text/event-stream', 'text/html']) {
-    assert.deepEqual(shown(await mcp.legacy('ping', {}, { accept })), [406, -32000, 7], accept)
+    assert.deepEqual(summaryOf(await mcp.legacy('ping', {}, { accept })), [406, -32000, 7], accept)
   }
   assert.equal((await mcp.legacy('ping', {}, { accept: '*/*' })).status, 200)
   assert.equal((await mcp.modern('tools/list', {}, { accept: 'application/json' })).status, 200)
   const listen = { notifications: { toolsListChanged: true } }
   assert.deepEqual(
-    shown(await mcp.modern('subscriptions/listen', listen, { accept: 'application/json' })),
+    summaryOf(await mcp.modern('subscriptions/listen', listen, { accept: 'application/json' })),
     [406, -32000, 7]
   )
 })
@@ -63,10 +63,10 @@ test('a legacy request must accept both kinds of answer, a modern one need not; 
 test('an unknown method is refused in the way of each era', async (t) => {
   const mcp = await startMcp(t)
   for (const method of ['nothing', 'constructor', '__proto__', 'server/discover', 'tasks/list', '']) {
-    assert.deepEqual(shown(await mcp.legacy(method)), [200, -32601, 7], method)
+    assert.deepEqual(summaryOf(await mcp.legacy(method)), [200, -32601, 7], method)
   }
   for (const method of ['nothing', 'constructor', 'ping', 'initialize', 'logging/setLevel', 'resources/subscribe']) {
-    assert.deepEqual(shown(await mcp.modern(method)), [404, -32601, 7], method)
+    assert.deepEqual(summaryOf(await mcp.modern(method)), [404, -32601, 7], method)
   }
 })
 
@@ -87,7 +87,7 @@ test('notifications and answers are taken with 202 and nothing else', async (t) 
 test('a legacy request with an unknown revision in its header is refused with those that are known', async (t) => {
   const mcp = await startMcp(t)
   const answer = await mcp.legacy('ping', {}, { 'mcp-protocol-version': '1999-01-01' })
-  assert.deepEqual(shown(answer), [400, -32000, 7])
+  assert.deepEqual(summaryOf(answer), [400, -32000, 7])
   assert.match(answer.body.error!.message, /2024-11-05.*2025-11-25/)
 })
 
@@ -109,7 +109,7 @@ test('the header rules of a modern request hold, each with both sides of the mis
   ]
   for (const [headers, header, body] of rows) {
     const answer = await mcp.modern('tools/call', call, headers)
-    assert.deepEqual(shown(answer), [400, -32020, 7], JSON.stringify(headers))
+    assert.deepEqual(summaryOf(answer), [400, -32020, 7], JSON.stringify(headers))
     assert.deepEqual(answer.body.error!.data, { mismatch: { header, body } })
   }
 })
@@ -118,18 +118,18 @@ test('a modern envelope that is missing, malformed or of another revision is ref
   const mcp = await startMcp(t)
   const headers = modernHeaders('tools/list')
   const bare = await mcp.send(legacyBody('tools/list'), headers)
-  assert.deepEqual(shown(bare), [400, -32602, 7])
+  assert.deepEqual(summaryOf(bare), [400, -32602, 7])
   assert.deepEqual(bare.body.error!.data, { envelope: { missing: ['_meta'] } })
   const odd = await mcp.send(
     modernBody('tools/list', { _meta: { 'io.modelcontextprotocol/clientCapabilities': 5 } }),
     headers
   )
-  assert.deepEqual(shown(odd), [400, -32602, 7])
+  assert.deepEqual(summaryOf(odd), [400, -32602, 7])
   const { key } = (odd.body.error!.data as { envelope: { key: string } }).envelope
   assert.equal(key, 'io.modelcontextprotocol/clientCapabilities')
   const future = modernBody('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2027-01-01' } })
   const unsupported = await mcp.send(future, { ...headers, 'mcp-protocol-version': '2027-01-01' })
-  assert.deepEqual(shown(unsupported), [400, -32022, 7])
+  assert.deepEqual(summaryOf(unsupported), [400, -32022, 7])
   assert.deepEqual(unsupported.body.error!.data, { supported: ['2026-07-28'], requested: '2027-01-01' })
 })
 

@@ -11,10 +11,10 @@ import { startApp } from '../app.ts'
 import { anyEngine, addCleanup } from '../store.ts'
 import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
 
-const on = { OTEL_ENABLED: 'on' }
+const metricsOn = { OTEL_ENABLED: 'on' }
 
 /** Sources of metrics without a database. */
-const nothing = { gateway: () => undefined, logs: () => undefined, database: () => undefined }
+const noSources = { gateway: () => undefined, logs: () => undefined, database: () => undefined }
 
 async function scrape(app: FastifyInstance): Promise<string> {
   const answer = await app.inject('/metrics')
@@ -42,7 +42,7 @@ test('where OpenTelemetry is off there are no metrics', async (t) => {
 
 const enterprise = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
 
-for (const [mode, env] of Object.entries({ development: on, enterprise })) {
+for (const [mode, env] of Object.entries({ development: metricsOn, enterprise })) {
   test(`SR-L1 with TOWPATH_METRICS_TOKEN the metrics need it in ${mode} mode`, async (t) => {
     const token = 'prometheus-0123456789'
     const other = 'administrator-0123456789'
@@ -62,7 +62,7 @@ for (const [mode, env] of Object.entries({ development: on, enterprise })) {
 }
 
 test('calls are counted by server, tool and outcome, from whichever side they come', async (t) => {
-  const mcp = await startMcp(t, on)
+  const mcp = await startMcp(t, metricsOn)
   await addRecorder(t, mcp, 'alpha')
   const faulty = await addFaulty(t, mcp, 'beta')
   faulty.mode = 'bad_gateway'
@@ -103,7 +103,7 @@ test('calls are counted by server, tool and outcome, from whichever side they co
 })
 
 test('HTTP requests are told by route, method and class of status, never by path', async (t) => {
-  const app = await startApp(t, { env: on })
+  const app = await startApp(t, { env: metricsOn })
   await app.inject('/health')
   await app.inject('/api/v0/servers/some-server')
   await app.inject('/some/path/of/nobody')
@@ -117,7 +117,7 @@ test('HTTP requests are told by route, method and class of status, never by path
 })
 
 test('sessions, streams and lists are told as they are', async (t) => {
-  const mcp = await startMcp(t, on)
+  const mcp = await startMcp(t, metricsOn)
   const session = await mcp.initialize()
   const stream = await fetch(mcp.url, { headers: { accept: 'text/event-stream', ...session } })
   assert.equal(stream.status, 200)
@@ -132,7 +132,7 @@ test('sessions, streams and lists are told as they are', async (t) => {
 })
 
 test('every metric of the reference is served, in each case under the name and type that stand there', async (t) => {
-  const mcp = await startMcp(t, on)
+  const mcp = await startMcp(t, metricsOn)
   await addRecorder(t, mcp, 'alpha')
   await mcp.legacy('tools/call', { name: 'alpha__echo' })
   await mcp.legacy('prompts/get', { name: 'nope' })
@@ -156,7 +156,7 @@ test('every metric of the reference is served, in each case under the name and t
 
 test('rows that wait for a log and rows that it lost are told, of each log for itself', async (t) => {
   const logs = { calls: { length: 3, dropped: 20 }, audit: { length: 4, dropped: 0 } }
-  const metrics = createMetrics({ ...nothing, logs: () => logs })
+  const metrics = createMetrics({ ...noSources, logs: () => logs })
   addCleanup(t, metrics.close)
   const text = await metrics.text()
   const [queue, lost] = ['towpath_queue_length', 'towpath_log_rows_dropped_total'] as const
@@ -165,7 +165,7 @@ test('rows that wait for a log and rows that it lost are told, of each log for i
 })
 
 test('of tools more are counted one by one than the two thousand of the SDK', async (t) => {
-  const metrics = createMetrics(nothing)
+  const metrics = createMetrics(noSources)
   addCleanup(t, metrics.close)
   const caller = { kind: 'development', name: 'd', key: 'd', allowed: allServers } as const
   for (let i = 0; i < 20_000; i++) {
@@ -185,7 +185,7 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
 })
 
 test('a histogram is served as Prometheus reads it: buckets that add up, their sum and their number', async (t) => {
-  const metrics = createMetrics(nothing)
+  const metrics = createMetrics(noSources)
   addCleanup(t, metrics.close)
   for (const ms of [2, 0.5, 400_000]) metrics.observer.onCatalogApplied!(ms)
   const series = (await metrics.text()).split('\n').filter((line) => line.startsWith('towpath_catalog_swap'))

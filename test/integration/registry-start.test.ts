@@ -94,7 +94,7 @@ for (const engine of engines) {
       tx.servers.create(httpServer('time', { ...secrets, description: 'READABLE' }), offerOf([]))
     )
     await registry.close()
-    const stored = await everything(t, place)
+    const stored = await dumpStore(t, place)
     assert.equal(stored.includes('READABLE'), true)
     assert.equal(stored.includes('SENTINEL'), false)
   })
@@ -168,7 +168,7 @@ async function openAt(t: Parameters<typeof addCleanup>[0], place: StoreLocation)
 }
 
 /** Returns all PostgreSQL rows, or all files of the embedded store, as text. */
-async function everything(t: Parameters<typeof addCleanup>[0], place: StoreLocation): Promise<string> {
+async function dumpStore(t: Parameters<typeof addCleanup>[0], place: StoreLocation): Promise<string> {
   const engine: Engine = place.databaseUrl ? 'postgres' : 'pglite'
   if (engine === 'pglite') {
     const entries = await readdir(join(place.dataDir, 'postgres'), { recursive: true, withFileTypes: true })

@@ -18,7 +18,7 @@ type mcpGoSession struct {
 	progress *sync.Map
 }
 
-// answers is the user and the model of the client.
+// answers responds to server requests as the user and the model of the client.
 type answers struct{}
 
 func (answers) CreateMessage(_ context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
@@ -224,7 +224,7 @@ func (s *mcpGoSession) watchLists(context.Context) error {
 	return nil
 }
 
-// listen returns once the stream is open, which this SDK does not tell.
+// listen returns once the stream is open, which this SDK does not report.
 func (s *mcpGoSession) listen(filter mcp.SubscriptionFilter) error {
 	_, err := s.ListenAsync(context.Background(), filter, nil)
 	pause()

@@ -18,7 +18,7 @@ type sdkSession struct {
 	progress *sync.Map
 }
 
-// withToken puts the token of an MCP client on each request.
+// withToken adds the token of an MCP client to each request.
 type withToken struct{ token string }
 
 func (w withToken) RoundTrip(request *http.Request) (*http.Response, error) {

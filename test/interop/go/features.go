@@ -16,10 +16,10 @@ import (
 
 var errUnsupported = errors.New("unsupported")
 
-// featureLimit is long, for each of twenty calls may start a process.
+// featureLimit is generous, since each of twenty calls may start a process.
 const featureLimit = 2 * time.Minute
 
-// result is that of a call, the same for both SDKs.
+// result is the result of a call in the same form for both SDKs.
 type result struct {
 	text, kind, data string
 	structured       any
@@ -33,7 +33,7 @@ type session interface {
 	prompts(context.Context) ([]string, error)
 	resources(context.Context) ([]string, error)
 	templates(context.Context) ([]string, error)
-	// call makes a call with progress where onProgress is given; nil arguments are the SDK's own "none".
+	// call makes a call, with progress if onProgress is given; nil arguments are the SDK's own "none".
 	call(ctx context.Context, name string, arguments map[string]any, onProgress func(float64)) (result, error)
 	prompt(ctx context.Context, name string, arguments map[string]string) (string, error)
 	read(ctx context.Context, uri string) (string, error)
@@ -43,7 +43,7 @@ type session interface {
 	watchLists(context.Context) error
 }
 
-// heard is what a client was told beside its answers.
+// heard holds the notifications that a client received.
 type heard struct {
 	mutex                  sync.Mutex
 	logs, updated, changed []string
@@ -55,7 +55,7 @@ func (h *heard) add(list *[]string, value string) {
 	*list = append(*list, value)
 }
 
-// addLog adds the part of a message that is the tool's own; some servers put it into an object.
+// addLog adds the tool's own part of a log message; some servers wrap it in an object.
 func (h *heard) addLog(data any) { h.add(&h.logs, logged.FindString(fmt.Sprint(data))) }
 
 func (h *heard) has(list *[]string, from int, value string) bool {
@@ -70,7 +70,7 @@ var (
 	question = regexp.MustCompile(`^ask-(\d+)$`)
 )
 
-// answerText answers a question; those of parallel calls take longer the later they were asked.
+// answerText answers a server request; answers to parallel calls take longer the later the request came.
 func answerText(message string) string {
 	asked := label.ReplaceAllString(message, "")
 	if match := question.FindStringSubmatch(asked); match != nil {
@@ -285,7 +285,7 @@ func tryAskers(ctx context.Context, _ options, s session, _ *heard) error {
 	return nil
 }
 
-// each tries all at once and says how many were right where some were not.
+// each runs all attempts at once and reports how many succeeded if some failed.
 func each(count int, try func(int) error) error {
 	failures := make([]error, count)
 	var group sync.WaitGroup
@@ -337,7 +337,7 @@ func say(name, outcome, note string) {
 	fmt.Println(string(line))
 }
 
-// tryFeatures connects and prints a line of JSON for each feature.
+// tryFeatures connects and prints one line of JSON per feature.
 func tryFeatures(o options, connect func(context.Context, options, *heard) (session, error)) {
 	h := &heard{}
 	ctx := context.Background()
@@ -375,5 +375,5 @@ func attempt(ctx context.Context, o options, s session, h *heard, one feature) {
 	}
 }
 
-// pause waits for what an SDK does not tell.
+// pause waits for an event that an SDK does not report.
 func pause() { time.Sleep(time.Second) }

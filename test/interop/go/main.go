@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// options are what the harness says of one run.
+// options are the arguments that the harness passes to one run.
 type options struct {
 	url, transport, mode, prefix, token, ledger, only string
 	port                                              int
@@ -31,7 +31,7 @@ func readOptions(args []string) options {
 	return o
 }
 
-// command is the server over stdio.
+// command is the command line of the stdio server.
 func (o options) command() []string {
 	var parts []string
 	if err := json.Unmarshal([]byte(o.url), &parts); err != nil {

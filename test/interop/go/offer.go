@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// offerText is a copy of ../offer.json that the build puts here.
+// offerText is a copy of ../offer.json made by the build.
 //
 //go:embed offer.json
 var offerText []byte
 
-// offer is what every server offers.
+// offer holds the items of every server.
 var offer struct {
 	Tools []struct {
 		Name         string          `json:"name"`
@@ -48,7 +48,7 @@ func init() {
 	}
 }
 
-// note writes into the ledger, which the client reads too.
+// note writes to the log file, which the client reads too.
 func note(word, token string) {
 	file, err := os.OpenFile(os.Getenv("INTEROP_LEDGER"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -105,7 +105,7 @@ func mcpGoTool(s *server.MCPServer, name string) server.ToolHandlerFunc {
 	}
 }
 
-// mcpGoAsk asks on the session in the legacy era, and by the result in the modern one.
+// mcpGoAsk sends a request in the legacy era, and returns an input-required result in the modern one.
 func mcpGoAsk(ctx context.Context, s *server.MCPServer, request mcp.CallToolRequest, name string) (*mcp.CallToolResult, error) {
 	text := request.GetString("text", "")
 	message := mcp.SamplingMessage{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}

@@ -15,7 +15,7 @@ import (
 
 const question1 = "question"
 
-// stepTime lets clients hear of a step before the next one, or the result, comes.
+// stepTime lets a progress notification arrive before the next one or the result.
 const stepTime = 30 * time.Millisecond
 
 func textResult(text string) *mcp.CallToolResult {
@@ -130,7 +130,7 @@ func sdkTool(server *mcp.Server, name string) mcp.ToolHandler {
 	}
 }
 
-// sdkAsk asks on the session in the legacy era, and by the result in the modern one.
+// sdkAsk sends a request in the legacy era, and returns an input-required result in the modern one.
 func sdkAsk(ctx context.Context, request *mcp.CallToolRequest, name, text string) (*mcp.CallToolResult, error) {
 	messages := []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}
 	sampling := &mcp.CreateMessageParams{MaxTokens: 10, Messages: messages}

@@ -1,4 +1,4 @@
-"""The client of version 2 of the Python SDK (PyPI `mcp`), in the legacy era or in the one that it negotiates."""
+"""The client of version 2 of the Python SDK (PyPI `mcp`), in the legacy era or the negotiated one."""
 
 from contextlib import AsyncExitStack, asynccontextmanager
 

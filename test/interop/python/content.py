@@ -1,4 +1,4 @@
-"""What the servers of this folder offer; the same for every SDK."""
+"""Items of the servers in this folder, the same for every SDK."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ WATCHED = "interop://watched"
 
 
 def note(word, token):
-    """Writes into the ledger, which the client reads too."""
+    """Writes to the log file, which the client reads too."""
     with open(os.environ["INTEROP_LEDGER"], "a") as ledger:
         ledger.write(f"{word} {token}\n")
 

@@ -1,4 +1,4 @@
-"""The features that every client tries, in terms of an adapter for one SDK; one line of JSON for each."""
+"""The features that every client tries through an SDK adapter; prints one line of JSON per feature."""
 
 import argparse
 import base64
@@ -12,16 +12,16 @@ import anyio
 OFFER = json.loads((Path(__file__).parent.parent / "offer.json").read_text())
 ROOT = "file:///interop"
 WATCHED = "interop://watched"
-# where each of twenty calls starts a process
+# enough for twenty calls that each start a process
 LIMIT_SECONDS = 120
 
 
 class Unsupported(Exception):
-    """The client has no way to do this."""
+    """The client does not support this."""
 
 
 class Result:
-    """The result of a call, the same for every SDK."""
+    """The result of a call, in the same form for every SDK."""
 
     def __init__(self, blocks, structured, is_error):
         self.blocks = blocks
@@ -34,7 +34,7 @@ class Result:
 
 
 class Adapter:
-    """What an SDK's client is asked to do. `name` of a tool or prompt is the server's own."""
+    """Adapter for an SDK's client. `name` of a tool or prompt is the server's own."""
 
     def __init__(self, options):
         self.options = options
@@ -46,14 +46,14 @@ class Adapter:
         return self.options.prefix + name
 
     async def answer_text(self, message):
-        """The answer to a question; those of parallel calls take longer the later they were asked."""
+        """Answers a server request; answers to parallel calls take longer the later the request came."""
         question = re.sub(r"^\[[^\]]+\] ", "", message)
         if match := re.fullmatch(r"ask-(\d+)", question):
             await anyio.sleep(0.3 * (1 + int(match[1])))
         return f"answer to {question}"
 
     def note_log(self, data):
-        """Keeps the part of a message that is the tool's own; some servers put it into an object."""
+        """Records the tool's own part of a log message; some servers wrap it in an object."""
         self.logs.extend(re.findall(r"log-\d", str(data))[:1])
 
     async def set_level(self):
@@ -63,7 +63,7 @@ class Adapter:
         raise Unsupported
 
     async def watch_lists(self):
-        """Does what it takes to hear of changed lists."""
+        """Subscribes to list changes."""
 
     async def cancelled_call(self, name, arguments, has_started):
         raise Unsupported
@@ -281,7 +281,7 @@ async def attempt(name, feature, client):
 
 
 async def run(connected, options):
-    """`connected(options)` is a context that gives a connected adapter."""
+    """Runs the client. `connected(options)` is a context manager that yields a connected adapter."""
     wanted = [name for name in FEATURES if not options.only or name in options.only.split(",")]
     is_connected = False
     try:

@@ -150,7 +150,7 @@ async def over_stdio():
 
 
 def http_app(is_stateless):
-    # the manager asks the server for its options itself
+    # the manager creates the options from the server
     create = server.create_initialization_options
     server.create_initialization_options = lambda: create(NotificationOptions(tools_changed=True))
     manager = StreamableHTTPSessionManager(app=server, stateless=is_stateless)

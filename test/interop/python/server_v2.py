@@ -32,7 +32,7 @@ async def tell(listeners, method, *args):
 
 
 async def ask(context, params, request, in_session):
-    """The client's answer, or what asks for it in the modern era."""
+    """Returns the client's answer, or an input-required result in the modern era."""
     if context.protocol_version < "2026":
         return await in_session()
     answers = params.input_responses or {}
@@ -183,7 +183,7 @@ server = Server(
     on_set_logging_level=set_level,
 )
 
-# each transport asks the server for its options itself
+# each transport creates the options from the server
 create_options = server.create_initialization_options
 server.create_initialization_options = lambda: create_options(NotificationOptions(tools_changed=True))
 

@@ -1,4 +1,4 @@
-"""The tutorials, by the client that openapi-python-client makes of openapi.json."""
+"""Runs the tutorials with the client that openapi-python-client generates from openapi.json."""
 
 import sys
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from towpath_client.models import ClientInput, ServerInput, ServerInputTransport
 
 
 def expect(answer, status):
-    """The parsed answer, where it has the status that is expected."""
+    """Returns the parsed response if it has the expected status."""
     assert answer.status_code == status, (answer.status_code, answer.content)
     return answer.parsed
 
@@ -32,7 +32,7 @@ def call_demo(client):
 
 
 def development(url):
-    """docs/tutorials/first-call.md. Operations ask for the token of enterprise mode; here any will do."""
+    """docs/tutorials/first-call.md. Operations require a token argument for enterprise mode; here any value works."""
     client = AuthenticatedClient(base_url=url, token="none")
     assert expect(get_readiness.sync_detailed(client=client), HTTPStatus.OK).status == "ready"
     call_demo(client)

@@ -25,7 +25,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
-/** The client of the Java SDK, legacy era; one line of JSON for each feature. */
+/** The client of the Java SDK, legacy era; prints one line of JSON per feature. */
 public final class Client {
   private interface Attempt {
     void run() throws Exception;
@@ -117,7 +117,7 @@ public final class Client {
     return McpSchema.CreateMessageResult.builder(McpSchema.Role.ASSISTANT, content, "m").build();
   }
 
-  /** Answers a question; those of parallel calls take longer the later they were asked. */
+  /** Answers a server request; answers to parallel calls take longer the later the request came. */
   private static String answer(String message) {
     String question = message.replaceFirst("^\\[[^\\]]+\\] ", "");
     if (question.matches("ask-\\d+")) sleep(300L * (1 + Integer.parseInt(question.substring(4))));

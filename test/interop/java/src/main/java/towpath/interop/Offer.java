@@ -10,7 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What every server offers, and what the harness says of one run. */
+/** The items of every server, and the arguments of one run. */
 final class Offer {
   static final McpJsonMapper JSON = McpJsonDefaults.getMapper();
   static final String WATCHED = "interop://watched";
@@ -27,7 +27,7 @@ final class Offer {
     return (List<Map<String, Object>>) offer.get(kind);
   }
 
-  /** Options in pairs: {@code --name value}. */
+  /** Parses options in pairs: {@code --name value}. */
   static Map<String, String> options(String[] args) {
     Map<String, String> options = new HashMap<>();
     for (int i = 0; i + 1 < args.length; i += 2) options.put(args[i].substring(2), args[i + 1]);

@@ -172,7 +172,7 @@ public final class Server {
     return said("done");
   }
 
-  /** False where it was interrupted. */
+  /** Returns false if interrupted. */
   private static boolean pause(long millis) {
     try {
       Thread.sleep(millis);
@@ -182,7 +182,7 @@ public final class Server {
     }
   }
 
-  /** Writes into the ledger, which the client reads too. */
+  /** Writes to the log file, which the client reads too. */
   private static void note(String word, String token) {
     try {
       Path ledger = Path.of(System.getenv("INTEROP_LEDGER"));
