@@ -142,45 +142,75 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
               }}
             />
           )}
-          <div class="actions">
-            {Object.entries(texts.copies).map(([label, text]) => (
-              <CopyButton key={label} kind="quiet" text={() => text(argsOf())}>
-                {label}
-              </CopyButton>
-            ))}
-            {run.value?.state === 'running' ? (
-              // a separate element from the submit button: when the click ends, the submit button is back in its place
-              <button key="cancel" type="button" class="btn" data-run onClick={() => abortOf(run.value)?.abort()}>
-                Cancel
-              </button>
-            ) : (
-              <button key="run" type="submit" class="btn primary" data-run>
-                {texts.action} <kbd>Ctrl ↵</kbd>
-              </button>
-            )}
-          </div>
+          <RunActions action={texts.action} copies={texts.copies} run={run.value} argsOf={argsOf} />
         </div>
       </form>
       <RunView run={run.value} failed={texts.failed} result={texts.result} onRetry={() => void start()} />
       {isAsking.value && (
-        <Confirm
-          title={`${texts.action}?`}
+        <ConfirmRun
+          name={name}
           action={texts.action}
+          warning={warning}
           onClose={() => (isAsking.value = false)}
-          onConfirm={async () => {
-            storeInput(`asked ${name}`, true)
-            void start()
-          }}
-        >
-          <p>
-            <code>
-              <UntrustedText text={name} />
-            </code>{' '}
-            {warning} You are asked once per tab.
-          </p>
-        </Confirm>
+          onConfirm={() => void start()}
+        />
       )}
     </>
+  )
+}
+
+interface RunActionsProps extends Pick<RunnerProps, 'action' | 'copies'> {
+  readonly run: RunState | undefined
+  readonly argsOf: () => JsonObject
+}
+
+/** Copy buttons, and the button that runs or, during a run, cancels. */
+function RunActions({ action, copies, run, argsOf }: RunActionsProps) {
+  return (
+    <div class="actions">
+      {Object.entries(copies).map(([label, text]) => (
+        <CopyButton key={label} kind="quiet" text={() => text(argsOf())}>
+          {label}
+        </CopyButton>
+      ))}
+      {run?.state === 'running' ? (
+        // a separate element from the submit button: when the click ends, the submit button is back in its place
+        <button key="cancel" type="button" class="btn" data-run onClick={() => abortOf(run)?.abort()}>
+          Cancel
+        </button>
+      ) : (
+        <button key="run" type="submit" class="btn primary" data-run>
+          {action} <kbd>Ctrl ↵</kbd>
+        </button>
+      )}
+    </div>
+  )
+}
+
+interface ConfirmRunProps extends Pick<RunnerProps, 'name' | 'action' | 'warning'> {
+  readonly onClose: () => void
+  readonly onConfirm: () => void
+}
+
+/** Asks before the first run in this tab. */
+function ConfirmRun({ name, action, warning, onClose, onConfirm }: ConfirmRunProps) {
+  return (
+    <Confirm
+      title={`${action}?`}
+      action={action}
+      onClose={onClose}
+      onConfirm={async () => {
+        storeInput(`asked ${name}`, true)
+        onConfirm()
+      }}
+    >
+      <p>
+        <code>
+          <UntrustedText text={name} />
+        </code>{' '}
+        {warning} You are asked once per tab.
+      </p>
+    </Confirm>
   )
 }
 
