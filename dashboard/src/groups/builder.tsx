@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { isName } from '../../../src/domain/names.ts'
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
@@ -16,7 +16,7 @@ import { changeCount, draftOf, emptyDraft, groupInput, withoutName, type Draft }
 import { Effective } from './effective.tsx'
 import { GroupEndpoints } from './group-endpoints.tsx'
 import { GroupFields } from './group-fields.tsx'
-import { startHistory, addStep, undo } from './history.ts'
+import { startHistory, addStep, undo, type History } from './history.ts'
 import type { TreeServer } from './tree.ts'
 import { useGuard } from './use-guard.ts'
 import { usePreview } from './use-preview.ts'
@@ -42,7 +42,6 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   const draft = history.value.now
   const base = saved ? draftOf(saved) : emptyDraft
   const changes = changeCount(base, draft)
-  const hasChanges = changes > 0
   const names = useMemo(() => new Set(servers.map(({ name }) => name)), [servers])
   const preview = usePreview(draft, tools)
 
@@ -51,15 +50,8 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
     failure.value = ''
     nameProblem.value = ''
   }
-  // adopt changes saved elsewhere, unless there are unsaved changes here
-  const known = useRef(base)
-  useEffect(() => {
-    if (!saved) return
-    const next = draftOf(saved)
-    if (changeCount(known.current, history.peek().now) === 0) history.value = startHistory(next)
-    known.current = next
-  }, [saved, history])
-  const release = useGuard(hasChanges, (go) => (leave.value = go))
+  useSavedElsewhere(saved, base, history)
+  const release = useGuard(changes > 0, (go) => (leave.value = go))
 
   const refuseName = (why: string) => {
     nameProblem.value = why
@@ -136,14 +128,11 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         />
       </div>
       {leave.value && (
-        <Confirm
-          title="Leave without saving?"
-          action="Leave"
+        <ConfirmLeave
+          changes={changes}
           onClose={() => (leave.value = undefined)}
           onConfirm={async () => leave.value?.()}
-        >
-          <p>{plural(changes, 'change')} to this group will be lost.</p>
-        </Confirm>
+        />
       )}
       {isDeleting.value && saved && (
         <DeleteGroup
@@ -159,5 +148,31 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         />
       )}
     </>
+  )
+}
+
+/** Adopts changes saved elsewhere, unless there are unsaved changes here. */
+function useSavedElsewhere(saved: ToolGroupView | undefined, base: Draft, history: Signal<History<Draft>>): void {
+  const known = useRef(base)
+  useEffect(() => {
+    if (!saved) return
+    const next = draftOf(saved)
+    if (changeCount(known.current, history.peek().now) === 0) history.value = startHistory(next)
+    known.current = next
+  }, [saved, history])
+}
+
+interface ConfirmLeaveProps {
+  /** Number of unsaved changes. */
+  readonly changes: number
+  readonly onClose: () => void
+  readonly onConfirm: () => Promise<void>
+}
+
+function ConfirmLeave({ changes, onClose, onConfirm }: ConfirmLeaveProps) {
+  return (
+    <Confirm title="Leave without saving?" action="Leave" onClose={onClose} onConfirm={onConfirm}>
+      <p>{plural(changes, 'change')} to this group will be lost.</p>
+    </Confirm>
   )
 }
