@@ -13,8 +13,11 @@ import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
 export interface ListRefresh {
   readonly readings: ReadingOrder
   readonly refresher: Refresher
-  /** Emitted after changed lists were read, with the changes that the server had announced. */
-  readonly listsRead: Signal<[change: ServerListChange]>
+  /**
+   * Emitted after a requested read, whether or not it succeeded or found a difference, with the lists that the server had
+   * announced.
+   */
+  readonly announcedListsRead: Signal<[change: ServerListChange]>
   /** Reads the lists on a session that is opened for it. Rejects with UpstreamFailure. */
   rereadServer(target: Target): Promise<UpstreamOffer>
 }
@@ -26,8 +29,8 @@ export function createListRefresh(
   { connections, health, notifications }: UpstreamSide
 ): ListRefresh {
   const { registry, config, log } = options
-  const listsRead = createSignal<[change: ServerListChange]>()
-  const listChanges = createListChanges()
+  const announcedListsRead = createSignal<[change: ServerListChange]>()
+  const announcedLists = createListChanges()
   const readings = createReadingOrder(registry)
   const readServer = (target: Target) =>
     health.track(
@@ -45,20 +48,20 @@ export function createListRefresh(
       return readings.store(change, stored, offer)
     },
     onRead({ id, name }) {
-      const lists = listChanges.take(id)
-      if (lists.size > 0) listsRead.emit({ server: name, lists })
+      const lists = announcedLists.take(id)
+      if (lists.size > 0) announcedListsRead.emit({ server: name, lists })
     },
     log
   })
   notifications.subscribe(({ id }, method, _params, isOpening) => {
     if (isOpening && isListChange(method)) refresher.suggestRefresh(id)
-    else if (listChanges.record(id, method)) refresher.requestRefresh(id)
+    else if (announcedLists.record(id, method)) refresher.requestRefresh(id)
   })
   live.onChange('notify', () => refresher.reviewServers())
   return {
     readings,
     refresher,
-    listsRead,
+    announcedListsRead,
     // a person refreshes after updating a server: the next call must not get a session of the old version
     rereadServer(target) {
       connections.upstreams.discardWarmSessions(target.name)

@@ -27,7 +27,7 @@ const isOutdated = ({ transport, verdict }: StoredServer) =>
 export function createServerWatching(
   { options, live }: GatewayBase,
   { connections, notifications }: UpstreamSide,
-  { refresher, listsRead }: ListRefresh
+  { refresher, announcedListsRead }: ListRefresh
 ): ServerWatching {
   const { config, log } = options
   const subscribersChanged = createSignal<[]>()
@@ -58,7 +58,7 @@ export function createServerWatching(
   })
   const subscriptions = createSubscriptions((server) => upstreamWatchers.updateSubscriptions(server))
   subscribersChanged.subscribe(() => upstreamWatchers.reviewSoon())
-  listsRead.subscribe((change) => listChanges.schedule(change))
+  announcedListsRead.subscribe((change) => listChanges.schedule(change))
   live.onChange('release', ({ hasNewAllowLists }) => {
     if (hasNewAllowLists) subscriptions.removeRevoked()
   })

@@ -105,9 +105,9 @@ class OpenConnection implements HttpConnection {
       : new Promise<Answer>((resolve, reject) => this.#start(call, resolve, reject))
   }
 
-  openSessionStream(isMixed: boolean): void {
+  openSessionStream(isMultiClient: boolean): void {
     if (!this.#isLegacy || !this.hasSession) return
-    this.#sessionStream ??= createSessionStream(this, isMixed, this.#context.streams)
+    this.#sessionStream ??= createSessionStream(this, isMultiClient, this.#context.streams)
   }
 
   notify(method: string, params: string): void {

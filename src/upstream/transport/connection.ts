@@ -55,7 +55,7 @@ export interface Connection {
    * belong to. `isMultiClient`: the session's calls may come from several clients. Absent on transports without such
    * streams.
    */
-  openSessionStream?(isMixed: boolean): void
+  openSessionStream?(isMultiClient: boolean): void
   /** Stdio only: resolves when no process of the tree is left. */
   readonly ended?: Promise<void>
   /** Stdio only: the last output on stderr, secrets redacted. */
