@@ -158,7 +158,8 @@ function definitionWith(kind: ItemKind, definition: string, changes: Readonly<Re
   return Object.keys(all).length === 0 ? definition : withMembers(definition, all)
 }
 
-const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
+/** All kinds of items, in the order of answers. */
+export const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
 
 const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 

@@ -8,8 +8,8 @@ export interface ReadingOrder {
   /** Runs `work`, which reads the lists, and records when it began. */
   read(work: () => Promise<UpstreamOffer>): Promise<UpstreamOffer>
   /**
-   * Stores lists, unless this replica stores a later read of the same server. In that case it waits until the later
-   * read is stored, so that the caller finds lists that are at least as new as its own, and resolves to no difference.
+   * Stores lists, one read of a server after the other. If this replica stores a later read of the same server, it waits
+   * until that is stored and resolves to no difference: the catalog then has lists at least as new as the caller's.
    */
   store(change: Change, server: StoredServer, offer: UpstreamOffer): Promise<ListDifference>
 }
@@ -19,6 +19,8 @@ interface StoredReading {
   readonly sequence: number
   /** Resolves when the write has ended; false if it failed. */
   readonly isStored: Promise<boolean>
+  /** True until the write has ended. */
+  isInFlight: boolean
 }
 
 const MAX_SERVERS = 10_000
@@ -38,16 +40,19 @@ export function createReadingOrder(registry: Pick<Registry, 'refresh'>): Reading
     },
     async store(change, server, offer) {
       const sequence = sequenceNumbers.get(offer) ?? ++last
-      for (let later = latest.get(server.id); later && later.sequence > sequence; later = latest.get(server.id)) {
-        if (await later.isStored) return noDifference
-        if (latest.get(server.id) === later) latest.delete(server.id)
+      for (let other = latest.get(server.id); other; other = latest.get(server.id)) {
+        if (other.isInFlight) await other.isStored
+        if (other.sequence > sequence && (await other.isStored)) return noDifference
+        if (latest.get(server.id) === other) break
       }
       const write = registry.refresh(change, server.id, offer, server)
       const isStored = write.then(
         () => true,
         () => false
       )
-      latest.set(server.id, { sequence, isStored })
+      const reading = { sequence, isStored, isInFlight: true }
+      latest.set(server.id, reading)
+      void isStored.then(() => (reading.isInFlight = false))
       return write
     }
   }

@@ -2,7 +2,7 @@ import { notFound } from '../lib/errors.ts'
 import type { ItemKind, UpstreamOffer, StoredServer } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Attempts } from './attempts.ts'
-import type { Catalog, CatalogServer } from '../catalog/catalog.ts'
+import { kinds, type Catalog, type CatalogServer } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
 import type { Gateway, RefreshResult } from './gateway.ts'
 import { secretsOrNone } from './readable-secrets.ts'
@@ -29,6 +29,18 @@ type Management = Pick<
   Gateway,
   'servers' | 'server' | 'remove' | 'refresh' | 'setServerEnabled' | 'setItemsEnabled' | 'switches' | 'setSwitches'
 >
+
+/** Compares the listed items of a server in two catalogs. */
+function compareItems(before: CatalogServer | undefined, after: CatalogServer | undefined) {
+  const itemsOf = (server: CatalogServer | undefined) => kinds.flatMap((kind) => [...(server?.items(kind) ?? [])])
+  const added = itemsOf(after).filter(({ kind, name }) => !before?.find(kind, name))
+  const removed = itemsOf(before).filter(({ kind, name }) => !after?.find(kind, name))
+  const changed = itemsOf(after).filter(({ kind, name, stored }) => {
+    const old = before?.find(kind, name)
+    return old !== undefined && old.stored.definition !== stored.definition
+  })
+  return { added, removed, changed }
+}
 
 /** Creates the operations on registered servers and on the `enabled` flags of servers and items. */
 export function createManagement(options: ManagementOptions): Management {
@@ -63,12 +75,15 @@ export function createManagement(options: ManagementOptions): Management {
 
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
+      const atRequest = catalog()
       const target = { ...targetOf(stored), verdict: null }
       const offer = await attempts.run(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
         throw error instanceof UpstreamFailure ? toAppError(error, name) : error
       })
       const before = catalog()
-      const difference = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
+      const written = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
+      // a read in the background may have stored the same lists since the request
+      const difference = written.unchanged ? compareItems(atRequest.server(name), catalog().server(name)) : written
       const publicNameOf = (server: CatalogServer | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
         server?.find(kind, own)?.publicName ?? own
       return {

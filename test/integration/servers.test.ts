@@ -202,6 +202,17 @@ test('refresh reads the lists again and tells what is new', async (t) => {
   )
 })
 
+test('a refresh tells what is new although a read in the background has stored it before', async (t) => {
+  const app = await startApp(t)
+  const alpha = await startRecorder(t)
+  await register(app, { name: 'alpha', transport: 'streamable_http', url: alpha.url })
+  alpha.setExtraTools([{ name: 'later', inputSchema: { type: 'object' } }])
+  const answers = await Promise.all([send(app, 'POST', '/alpha/refresh'), send(app, 'POST', '/alpha/refresh')])
+  for (const answer of answers) {
+    assert.deepEqual(answer.json(), { name: 'alpha', added: ['alpha__later'], removed: [], changed: [] })
+  }
+})
+
 test('an upstream that is not there is a 502 and registers nothing', async (t) => {
   const app = await startApp(t)
   for (const server of [

@@ -58,3 +58,26 @@ for (const fails of [false, true]) {
     assert.deepEqual(events.sort(), expected.sort())
   })
 }
+
+test('a read that ends while an earlier one of its server is written is written after it', async () => {
+  const events: string[] = []
+  let endWrite = () => {}
+  const readings = createReadingOrder({
+    async refresh(_change, _id, offer) {
+      const { name } = offer.items[0]!
+      events.push(`${name} begins`)
+      if (name === 'earlier') await new Promise<void>((resolve) => (endWrite = resolve))
+      events.push(`${name} written`)
+      return { added: [], removed: [], changed: [], unchanged: false }
+    }
+  })
+  const [earlier, later] = [named('earlier'), named('later')]
+  await readings.read(() => Promise.resolve(earlier))
+  await readings.read(() => Promise.resolve(later))
+  const writes = [readings.store(change, server, earlier), readings.store(change, server, later)]
+  await new Promise(setImmediate)
+  assert.deepEqual(events, ['earlier begins'], 'the later write waits')
+  endWrite()
+  await Promise.all(writes)
+  assert.deepEqual(events, ['earlier begins', 'earlier written', 'later begins', 'later written'])
+})
