@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { circles, commentCount, functionLengths, importGraph, pronounComments } from '../style/measures.ts'
-import { typeNames, whatComments, wordCount, type Finding } from '../style/measures.ts'
+import { longTests, typeNames, whatComments, wordCount, type Finding } from '../style/measures.ts'
 import { readSource, root, sourcePaths } from '../style/source.ts'
 
 const trees = {
@@ -36,6 +36,14 @@ for (const [tree, sources] of Object.entries(trees)) {
     assert.ok(at(0.5) <= 10 && at(0.9) <= 40, `${at(0.5)} and ${at(0.9)} lines`)
   })
 }
+
+test('no function of the product is longer than 120 lines', () => {
+  assert.equal(listed(functionLengths([...trees.src, ...trees.dashboard], 120).long), '')
+})
+
+test('no test is longer than 150 lines', () => {
+  assert.equal(listed(longTests(trees['tests and tools'], 150)), '')
+})
 
 test('no module imports itself by way of others at run time, except the recursive form of the dashboard', () => {
   const found = circles(importGraph([...trees.src, ...trees.dashboard], { valuesOnly: true }))
