@@ -4,6 +4,7 @@ import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { acquireLock } from '../../src/registry/store/lock.ts'
 import { freshDataDir, addCleanup, startRegistry, tempDir } from '../store.ts'
 import { startChild } from './registry-helpers.ts'
 
@@ -30,6 +31,19 @@ test('a data directory that this process has open is refused, and free once it i
   await assert.rejects(startRegistry(t, { dataDir }), refusal(dataDir, process.pid))
   await first.close()
   await startRegistry(t, { dataDir })
+})
+
+test('a lock that is released while it is renewed is not reported as lost', async (t) => {
+  let losses = 0
+  const release = async () => {
+    const lock = await acquireLock(await tempDir(t), () => void losses++)
+    // created after the timer of the renewals, so that it runs right behind it
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    await lock.release()
+  }
+  await Promise.all(Array.from({ length: 200 }, release))
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  assert.equal(losses, 0, 'nobody has taken a lock')
 })
 
 test('a lock of a dead process, of an earlier one with our pid, or of a silent host is taken over', async (t) => {

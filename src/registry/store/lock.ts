@@ -42,9 +42,15 @@ export async function acquireLock(dataDir: string, onLost: () => void): Promise<
     }
     if (outcome === 'stale') await removeStaleLock(path, owner!)
   }
-  const beat = setInterval(() => void renewLock(path, own, onLost), BEAT_MS).unref()
+  let isReleased = false
+  const reportLoss = () => {
+    // a renewal that began before the release finds no lock after it
+    if (!isReleased) onLost()
+  }
+  const beat = setInterval(() => void renewLock(path, own, reportLoss), BEAT_MS).unref()
   return {
     async release() {
+      isReleased = true
       clearInterval(beat)
       if (await isOwner(path, own)) await unlinkIfExists(path)
     }
