@@ -75,23 +75,26 @@ export function createManagement(options: ManagementOptions): Management {
 
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
-      const atRequest = catalog()
+      const atRequest = catalog().server(name)
       const target = { ...targetOf(stored), verdict: null }
       const offer = await attempts.run(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
         throw error instanceof UpstreamFailure ? toAppError(error, name) : error
       })
-      const before = catalog()
+      const beforeWrite = catalog().server(name)
       const written = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
+      const after = catalog().server(name)
       // a read in the background may have stored the same lists since the request
-      const difference = written.unchanged ? compareItems(atRequest.server(name), catalog().server(name)) : written
+      const isStoredByOther = written.unchanged && after?.stored.id === stored.id
+      const before = isStoredByOther ? atRequest : beforeWrite
+      const difference = isStoredByOther ? compareItems(before, after) : written
       const publicNameOf = (server: CatalogServer | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
         server?.find(kind, own)?.publicName ?? own
       return {
         name,
-        added: difference.added.map((ref) => publicNameOf(catalog().server(name), ref)),
-        removed: difference.removed.map((ref) => publicNameOf(before.server(name), ref)),
-        changed: difference.changed.map((ref) => publicNameOf(catalog().server(name), ref)),
-        ...leftOutRecord(catalog().server(name), true)
+        added: difference.added.map((ref) => publicNameOf(after, ref)),
+        removed: difference.removed.map((ref) => publicNameOf(before, ref)),
+        changed: difference.changed.map((ref) => publicNameOf(after, ref)),
+        ...leftOutRecord(after, true)
       }
     },
 

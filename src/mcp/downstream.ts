@@ -135,8 +135,8 @@ async function dispatchBatch(
   for (const [i, message] of messages.entries()) {
     const writer = writers[i]!
     if (slice.isOver) await slice.next()
-    // the client may have disconnected meanwhile, or lost its token
-    if (writer.isEnded) continue
+    // the client may have disconnected meanwhile, or lost its token; its notifications and responses still count
+    if (writer.isEnded && message.kind === 'request') continue
     run(http.requestId, writer, () => dispatch(mcp, http, writer, message))
   }
 }

@@ -1,3 +1,4 @@
+import { createTimeSlice } from '../lib/time-slice.ts'
 import { LEGACY_VERSIONS } from '../domain/mcp-constants.ts'
 import { concatBuffers } from '../json/buffer-list.ts'
 import { readBatch } from './batch.ts'
@@ -63,13 +64,13 @@ const channelOf = ({ heartbeat }: McpContext, { streams }: Session): Channel => 
 /**
  * Handles a POST: rejects invalid messages in the HTTP response and sends all other responses on the session's stream.
  */
-export function postToSse(
+export async function postToSse(
   mcp: McpContext,
   http: HttpContext,
   reply: HttpReply,
   posted: { readonly sessionId: string | undefined; readonly body: Buffer },
   run: RunHandler
-): void {
+): Promise<void> {
   const session = sessionOf(mcp, http, posted.sessionId)
   const text = decode(posted.body)
   const { version } = session
@@ -77,9 +78,13 @@ export function postToSse(
   reply.sendBody(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
   const { headers, caller, endpoint, requestId, address } = http
   const channel = channelOf(mcp, session)
+  const slice = createTimeSlice()
   for (const message of messages) {
+    if (slice.isOver) await slice.next()
     const writer = new ChannelWriter(channel, message.id)
     run(requestId, writer, () => {
+      // the session may have ended meanwhile
+      sessionOf(mcp, http, posted.sessionId)
       checkLengths(message, mcp.limits.identifierBytes)
       checkEra(http, message)
       const scope = mcp.dataPlane.scope(caller, endpoint)

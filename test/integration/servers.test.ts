@@ -211,6 +211,11 @@ test('a refresh tells what is new although a read in the background has stored i
   for (const answer of answers) {
     assert.deepEqual(answer.json(), { name: 'alpha', added: ['alpha__later'], removed: [], changed: [] })
   }
+  alpha.setExtraTools([])
+  const others = await Promise.all([send(app, 'POST', '/alpha/refresh'), send(app, 'POST', '/alpha/refresh')])
+  for (const answer of others) {
+    assert.deepEqual(answer.json(), { name: 'alpha', added: [], removed: ['alpha__later'], changed: [] })
+  }
 })
 
 test('an upstream that is not there is a 502 and registers nothing', async (t) => {
