@@ -1,59 +1,21 @@
-import type { Config } from '../config/config.ts'
-import type { Registry } from '../registry/registry.ts'
 import { parseAnnouncement } from '../registry/session-ends.ts'
 import { createAttempts } from '../control/attempts.ts'
-import { changedKinds, createDashboardEvents } from '../control/dashboard/dashboard-events.ts'
+import { changedKinds } from '../control/dashboard/dashboard-events.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
 import type { Downstream } from '../mcp/downstream.ts'
-import type { ListenAddress } from '../upstream/http/egress.ts'
 import type { Gateway } from '../control/gateway.ts'
 import { createGroups } from '../control/groups.ts'
-import { createBatchScheduler } from '../lib/batch-scheduler.ts'
 import { createListRefresh, type ListRefresh } from './list-refresh.ts'
-import { createLiveCatalog } from './live-catalog.ts'
 import { createManagement } from '../control/server-management.ts'
 import { createMcpSide, type McpSide } from './mcp-side.ts'
-import type { Observer } from '../observe/observation.ts'
 import { createPrincipals } from '../control/principals.ts'
 import { createRegistration } from '../control/registration.ts'
 import { createServerWatching, type ServerWatching } from './server-watching.ts'
-import { createQuotas } from '../lib/quota.ts'
 import { createSignIns, type SignIns } from '../control/sign-in.ts'
 import { createStateApplier, type StateApplier } from '../catalog/state-applier.ts'
 import type { GatewayStats } from './stats.ts'
-import { createUpstreamSide, type GatewayBase, type UpstreamSide } from './upstream-side.ts'
-
-export interface Log {
-  debug(details: object, text: string): void
-  info(details: object, text: string): void
-  warn(details: object, text: string): void
-  error(details: object, text: string): void
-}
-
-export interface GatewayOptions {
-  readonly registry: Registry
-  readonly config: Pick<
-    Config,
-    | 'mode'
-    | 'traceContext'
-    | 'stdio'
-    | 'egress'
-    | 'resultSecrets'
-    | 'timeouts'
-    | 'limits'
-    | 'spareSessions'
-    | 'toolNames'
-    | 'refreshIntervalMs'
-    | 'staleLimitS'
-  >
-  /** Product version. */
-  readonly version: string
-  /** Returns the gateway's own listen addresses; empty before the gateway listens. */
-  readonly listenAddresses: () => readonly ListenAddress[]
-  /** Observers of calls and upstreams; each implements only the functions that it needs. */
-  readonly observers: readonly Partial<Observer>[]
-  readonly log: Log
-}
+import { createBase, type GatewayBase, type GatewayOptions } from './base.ts'
+import { createUpstreamSide, type UpstreamSide } from './upstream-side.ts'
 
 /** The gateway with the members that only its plugin, the MCP routes and the dashboard routes use. */
 export interface RunningGateway extends Gateway {
@@ -80,20 +42,6 @@ interface GatewayParts {
   readonly mcpSide: McpSide
   readonly signIns: SignIns
   readonly applier: StateApplier
-}
-
-function createBase(options: GatewayOptions): GatewayBase {
-  const { mode, limits } = options.config
-  const quotas = createQuotas(mode)
-  return {
-    options,
-    live: createLiveCatalog(),
-    events: createDashboardEvents(),
-    quotas,
-    calls: quotas.forUnits(limits.callsPerPrincipal),
-    schedule: createBatchScheduler(),
-    hasDashboard: mode === 'development'
-  }
 }
 
 /** Operations of administrators on servers, groups, users and clients, and the dashboard's data. */

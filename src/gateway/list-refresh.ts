@@ -7,7 +7,8 @@ import { createRefresher, type Refresher } from '../control/refresher.ts'
 import { createSignal, type Signal } from '../lib/signal.ts'
 import type { Target } from '../upstream/transports.ts'
 import { UpstreamFailure } from '../protocol/upstream-failure.ts'
-import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
+import type { GatewayBase } from './base.ts'
+import type { UpstreamSide } from './upstream-side.ts'
 
 /** Reading of upstreams' lists: on request, after notifications, and at intervals. */
 export interface ListRefresh {

@@ -9,7 +9,8 @@ import type { ListRefresh } from './list-refresh.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
 import { allowedTo, scopeAt } from '../catalog/scope.ts'
 import type { ServerWatching } from './server-watching.ts'
-import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
+import type { GatewayBase } from './base.ts'
+import type { UpstreamSide } from './upstream-side.ts'
 import { createClientActivity, type ClientActivity } from '../observe/client-activity.ts'
 
 /** The side of the gateway that clients see: MCP requests, and calls over REST. */

@@ -6,7 +6,8 @@ import { createSignal } from '../lib/signal.ts'
 import { createSubscriptions, type Subscriptions } from '../mcp/resource-subscriptions.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import { createWatchSession } from '../upstream/watch/watch-session.ts'
-import type { GatewayBase, UpstreamSide } from './upstream-side.ts'
+import type { GatewayBase } from './base.ts'
+import type { UpstreamSide } from './upstream-side.ts'
 import { createUpstreamWatchers, type UpstreamWatchers } from '../upstream/upstream-watchers.ts'
 
 /** Notifications from upstreams to clients: changed lists and updated resources. */

@@ -1,12 +1,8 @@
 import type { StoredServer } from '../registry/model/model.ts'
-import type { DashboardEvents } from '../control/dashboard/dashboard-events.ts'
 import { createConnections, type Connections } from '../upstream/connections.ts'
 import { createHealthTracker, type HealthTracker } from '../control/dashboard/server-health.ts'
-import type { GatewayOptions } from './create-gateway.ts'
-import type { BatchScheduler } from '../lib/batch-scheduler.ts'
-import type { LiveCatalog } from './live-catalog.ts'
+import type { GatewayBase } from './base.ts'
 import { joinObservers, type Observer } from '../observe/observation.ts'
-import type { Quota, Quotas } from '../lib/quota.ts'
 import { createSignal, type Signal } from '../lib/signal.ts'
 import { isStillAllowed, permissionWithdrawn } from '../mcp/withdrawal.ts'
 
@@ -15,19 +11,6 @@ import { isStillAllowed, permissionWithdrawn } from '../mcp/withdrawal.ts'
  * the server may announce lists that have not changed.
  */
 export type UpstreamNotifications = Signal<[server: StoredServer, method: string, params: string, isOpening: boolean]>
-
-/** Parts that most others use. */
-export interface GatewayBase {
-  readonly options: GatewayOptions
-  readonly live: LiveCatalog
-  readonly events: DashboardEvents
-  readonly quotas: Quotas
-  /** Concurrent calls per principal. */
-  readonly calls: Quota
-  readonly schedule: BatchScheduler
-  /** False in enterprise mode, which serves no dashboard. */
-  readonly hasDashboard: boolean
-}
 
 /** Connections to upstreams, with their health and notifications. */
 export interface UpstreamSide {

@@ -53,7 +53,7 @@ test('no module imports itself by way of others at run time, except the recursiv
   )
 })
 
-/** Wordings that readers stumbled over. The page that lists them for contributors is CONTRIBUTING.md. */
+/** Wordings that readers stumbled over. */
 const banned =
   /\b(?:good for nothing|nobody's business|in nobody's way|is told of|of whoever|says nothing good|what is what|for good and all|is there for nobody|the word that)\b/gi
 

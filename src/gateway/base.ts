@@ -1,0 +1,68 @@
+import type { Config } from '../config/config.ts'
+import { createDashboardEvents, type DashboardEvents } from '../control/dashboard/dashboard-events.ts'
+import { createBatchScheduler, type BatchScheduler } from '../lib/batch-scheduler.ts'
+import type { Observer } from '../observe/observation.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { ListenAddress } from '../upstream/http/egress.ts'
+import { createQuotas, type Quota, type Quotas } from '../lib/quota.ts'
+import { createLiveCatalog, type LiveCatalog } from './live-catalog.ts'
+
+export interface Log {
+  debug(details: object, text: string): void
+  info(details: object, text: string): void
+  warn(details: object, text: string): void
+  error(details: object, text: string): void
+}
+
+export interface GatewayOptions {
+  readonly registry: Registry
+  readonly config: Pick<
+    Config,
+    | 'mode'
+    | 'traceContext'
+    | 'stdio'
+    | 'egress'
+    | 'resultSecrets'
+    | 'timeouts'
+    | 'limits'
+    | 'spareSessions'
+    | 'toolNames'
+    | 'refreshIntervalMs'
+    | 'staleLimitS'
+  >
+  /** Product version. */
+  readonly version: string
+  /** Returns the gateway's own listen addresses; empty before the gateway listens. */
+  readonly listenAddresses: () => readonly ListenAddress[]
+  /** Observers of calls and upstreams; each implements only the functions that it needs. */
+  readonly observers: readonly Partial<Observer>[]
+  readonly log: Log
+}
+
+/** Parts that most others use. */
+export interface GatewayBase {
+  readonly options: GatewayOptions
+  readonly live: LiveCatalog
+  readonly events: DashboardEvents
+  readonly quotas: Quotas
+  /** Concurrent calls per principal. */
+  readonly calls: Quota
+  readonly schedule: BatchScheduler
+  /** False in enterprise mode, which serves no dashboard. */
+  readonly hasDashboard: boolean
+}
+
+/** Creates the parts that depend on nothing but the options. */
+export function createBase(options: GatewayOptions): GatewayBase {
+  const { mode, limits } = options.config
+  const quotas = createQuotas(mode)
+  return {
+    options,
+    live: createLiveCatalog(),
+    events: createDashboardEvents(),
+    quotas,
+    calls: quotas.forUnits(limits.callsPerPrincipal),
+    schedule: createBatchScheduler(),
+    hasDashboard: mode === 'development'
+  }
+}
