@@ -1,15 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LARGE_BYTES } from '../../json/payload.ts'
 import { notFound } from '../../lib/errors.ts'
+import { createTurnQueue } from '../../lib/turn-queue.ts'
 import type { HttpContext } from '../../mcp/request-context.ts'
 import { refuseEncoding } from '../../plugins/json-body.ts'
 
-/** Parses bodies as buffers and turns schema validation off. Applies to the scope of the MCP route plugin. */
+/**
+ * Parses bodies as buffers and turns schema validation off. Applies to the scope of the MCP route plugin. Large bodies
+ * are passed on one per turn of the event loop: a client that sends many at once would delay all others.
+ */
 export function parseBodiesAsBuffers(app: FastifyInstance, bodyLimit: number): void {
   app.setValidatorCompiler(() => () => true)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) =>
-    done(refuseEncoding(request), body)
-  )
+  const largeBodies = createTurnQueue()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
+    const pass = () => done(refuseEncoding(request), body)
+    if (body.length > LARGE_BYTES) void largeBodies.next().then(pass)
+    else pass()
+  })
 }
 
 /** Returns the group named in the path; undefined at a global endpoint. */

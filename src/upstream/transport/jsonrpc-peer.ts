@@ -69,20 +69,6 @@ interface PendingCall {
 /** Requests of one upstream that wait for an answer; further ones are refused. */
 const MAX_SERVER_REQUESTS = 100
 
-const HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/
-const OTHER_HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"/
-const TAIL = /"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/
-
-/**
- * Returns the id of an answer whose structure cannot be parsed; servers write the id first or last. NaN if not found.
- */
-function idOfMalformed(bytes: Buffer): number {
-  const head = bytes.toString('latin1', 0, 128)
-  const first = HEAD.exec(head)
-  if (first) return Number(first[1])
-  return OTHER_HEAD.test(head) ? Number(TAIL.exec(bytes.toString('latin1', Math.max(0, bytes.length - 64)))?.[1]) : NaN
-}
-
 /** Multiplexes calls over one connection, for stdio and SSE. Request ids are counted per connection. */
 export const createJsonRpcPeer = (options: JsonRpcPeerOptions): JsonRpcPeer => new CallMultiplexer(options)
 
@@ -226,7 +212,7 @@ class CallMultiplexer implements JsonRpcPeer {
   /** Returns false if nobody can use the message. */
   #handleMalformed(bytes: Buffer, error: unknown): boolean {
     const address = addressOf(bytes)
-    const id = address === undefined ? idOfMalformed(bytes) : address.kind === 'answer' ? Number(address.id) : NaN
+    const id = address?.kind === 'answer' ? Number(address.id) : NaN
     const entry = this.#settle(id)
     if (entry) {
       const listAnswer = entry.call.request.method.endsWith('/list')

@@ -195,8 +195,26 @@ export interface MessageAddress {
   readonly id: string | undefined
 }
 
-/** Finds the kind and id of a malformed message; undefined if even these cannot be read. */
-export function addressOf(bytes: Buffer): MessageAddress | undefined {
+/** Bytes at the start and at the end of a message that are searched for its id. */
+const LAYOUT_BYTES = 512
+const RPC = /"jsonrpc"\s*:\s*"2\.0"/.source
+const ID = /("(?:[^"\\]|\\.)*"|-?\d+)/.source
+const LAYOUT_HEAD = new RegExp(
+  `^\\s*\\{\\s*(?:${RPC}\\s*,\\s*)?(?:"id"\\s*:\\s*${ID}\\s*,\\s*)?"(method|result|error)"\\s*:`
+)
+const LAYOUT_TAIL = new RegExp(`"id"\\s*:\\s*${ID}\\s*(?:,\\s*${RPC}\\s*)?\\}\\s*$`)
+
+/** Finds kind and id in the layouts that the SDKs write: the id is the first member or the last one. */
+function addressByLayout(bytes: Buffer): MessageAddress | undefined {
+  const head = LAYOUT_HEAD.exec(bytes.toString('latin1', 0, LAYOUT_BYTES))
+  if (!head) return undefined
+  const tail = bytes.toString('latin1', Math.max(0, bytes.length - LAYOUT_BYTES))
+  const id = head[1] ?? LAYOUT_TAIL.exec(tail)?.[1]
+  if (head[2] === 'method') return { kind: id === undefined ? 'notification' : 'request', id }
+  return id === undefined ? undefined : { kind: 'answer', id }
+}
+
+function addressByMembers(bytes: Buffer): MessageAddress | undefined {
   const text = bytes.toString('latin1')
   try {
     const found = wholeMembers(text, looseLimits, [])
@@ -209,6 +227,15 @@ export function addressOf(bytes: Buffer): MessageAddress | undefined {
     if (error instanceof JsonError) return undefined
     throw error
   }
+}
+
+/**
+ * Finds the kind and id of a malformed message; undefined if even these cannot be read. Large messages are not searched
+ * beyond both ends: for megabytes of brackets, that would take as long as all other work of a second.
+ */
+export function addressOf(bytes: Buffer): MessageAddress | undefined {
+  const byMembers = bytes.length > LARGE_BYTES ? undefined : addressByMembers(bytes)
+  return byMembers ?? addressByLayout(bytes)
 }
 
 /**
