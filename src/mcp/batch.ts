@@ -4,13 +4,13 @@ import { classify, LAST_BATCH_VERSION } from './messages/era.ts'
 import type { McpContext } from './request-context.ts'
 import {
   codes,
-  errorText,
   ProtocolError,
   readMessage,
   parseStructure,
   type Message,
   type MessageLimits
 } from '../protocol/jsonrpc.ts'
+import { errorText } from '../protocol/jsonrpc-text.ts'
 import type { HttpReply } from './sessions/reply.ts'
 import { ChannelWriter, type Channel, type ChannelAnswer } from './sessions/response-writer.ts'
 

@@ -3,6 +3,7 @@ import { UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { accepts } from './messages/era.ts'
 import type { McpContext, HttpContext } from './request-context.ts'
 import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
+import { notificationText } from '../protocol/jsonrpc-text.ts'
 import type { HttpReply } from './sessions/reply.ts'
 import { type Session, currentStreamOf } from './sessions/session.ts'
 import { takeStreamPlace } from './quotas.ts'
@@ -46,7 +47,7 @@ export function attachStream(
     scope: () => mcp.dataPlane.scope(caller, endpoint),
     notifyListChanged(list) {
       if (currentStreamOf(session) !== reply) return
-      reply.sendMessage(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`)
+      reply.sendMessage(notificationText(`notifications/${list}/list_changed`))
     },
     hasActiveCalls: () => session.calls.size > 0,
     end: () => reply.close()

@@ -8,7 +8,7 @@ import type { RequestContext } from './request-context.ts'
 import { isSubscribable, createSessionSubscriptions, MAX_SUBSCRIPTIONS } from './session-subscriptions.ts'
 import { requestSubscription, subscribeInOwnSession } from './session-callbacks.ts'
 import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
-import { notification } from './messages/log-message.ts'
+import { notificationText } from '../protocol/jsonrpc-text.ts'
 import { sendResult, type Method } from './methods.ts'
 import { type Session, currentStreamOf, type SessionSubscriptions } from './sessions/session.ts'
 import { runAsCall, refuseOverQuota } from './quotas.ts'
@@ -32,7 +32,7 @@ function uriOf(context: RequestContext): string {
 }
 
 const updated = (uri: string, { members, meta }: ExtraParams) =>
-  notification('notifications/resources/updated', joinParams([`"uri":${JSON.stringify(uri)}`, members], [meta]))
+  notificationText('notifications/resources/updated', joinParams([`"uri":${JSON.stringify(uri)}`, members], [meta]))
 
 /**
  * Updates go to the session's newest stream, like all messages that belong to no request

@@ -11,7 +11,7 @@ import {
 } from './session-subscriptions.ts'
 import { isLonger } from '../protocol/jsonrpc.ts'
 import { tooLong } from './messages/lengths.ts'
-import { notification } from './messages/log-message.ts'
+import { notificationText } from '../protocol/jsonrpc-text.ts'
 import type { Method } from './methods.ts'
 import { runAsCall, refuseOverQuota } from './quotas.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './undeclared-subscriptions.ts'
@@ -26,7 +26,7 @@ const filterMembers: Record<ListKind, string> = {
 
 /** Returns a notification with the id of its subscription (mcp-proxy.md#modern-wire). */
 const subscriptionNotification = (method: string, id: string, members = '', meta = '') =>
-  notification(method, joinParams([members], [meta, `"${META}subscriptionId":${id}`]))
+  notificationText(method, joinParams([members], [meta, `"${META}subscriptionId":${id}`]))
 
 interface Resource {
   readonly uri: string

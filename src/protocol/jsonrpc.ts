@@ -44,9 +44,6 @@ export class ProtocolError extends Error {
   }
 }
 
-export const errorText = (id: string, code: number, message: string, data?: unknown) =>
-  `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, ...(data === undefined ? {} : { data }) })}}`
-
 export type MessageKind = 'request' | 'notification' | 'response'
 
 const noMembers: readonly Member[] = []

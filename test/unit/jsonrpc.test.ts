@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decode, errorText, isBatch, paramsFragment, ProtocolError, readMessage } from '../../src/protocol/jsonrpc.ts'
+import { decode, isBatch, paramsFragment, ProtocolError, readMessage } from '../../src/protocol/jsonrpc.ts'
 
 const limits = { depth: 64, elements: 1_000 }
 const read = (text: string) => readMessage(text, limits)
@@ -116,11 +116,6 @@ test('a parameter that a reader without regard to letter case takes for another 
   }
   const message = read(call('"name":"one__a","names":1,"Title":2'))
   assert.equal(paramsFragment(message, { name: '"a"' }), '"name":"a","names":1,"Title":2')
-})
-
-test('an error has data only where there is some', () => {
-  assert.equal(errorText('1', -1, 'x'), '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}')
-  assert.equal(errorText('"a"', -1, 'x', 0), '{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"x","data":0}}')
 })
 
 const META = 'io.modelcontextprotocol/'

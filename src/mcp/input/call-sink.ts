@@ -13,7 +13,8 @@ import { canRequest } from '../messages/capabilities.ts'
 import { customMessage } from '../messages/custom-message.ts'
 import type { Elicitations } from './elicitations.ts'
 import { attributeRequest, needsAttribution } from '../messages/server-attribution.ts'
-import { logMessage, notification } from '../messages/log-message.ts'
+import { notificationText } from '../../protocol/jsonrpc-text.ts'
+import { logMessage } from '../messages/log-message.ts'
 import { createServerRequests, type ServerRequest } from '../sessions/server-requests.ts'
 import type { ClientRequest } from '../sessions/client-request.ts'
 import type { ResponseWriter } from '../sessions/response-writer.ts'
@@ -102,7 +103,7 @@ export class CallSink implements Sink {
       if (this.#token === undefined) return
       const rest = params.slice(1).trimStart()
       const separator = rest.startsWith('}') ? '' : ','
-      reply.sendMessage(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
+      reply.sendMessage(notificationText(method, `{"progressToken":${this.#token}${separator}${rest}`))
     } else if (method === 'notifications/message') {
       const { logLevel } = this
       // sessions get all log messages until they set a level; callers without a session must set one

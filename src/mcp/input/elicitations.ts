@@ -4,6 +4,7 @@ import { createFairShareCache } from '../../lib/fair-share-cache.ts'
 import type { Answer } from '../../upstream/transport/call.ts'
 import type { ResponseWriter } from '../sessions/response-writer.ts'
 import { type Session, currentStreamOf } from '../sessions/session.ts'
+import { notificationText } from '../../protocol/jsonrpc-text.ts'
 import { readElicitations } from './url-elicitation.ts'
 
 /** The session and stream on which a URL elicitation was sent. */
@@ -73,7 +74,7 @@ export function createElicitations(): Elicitations {
       targets.delete(server, found.holder, id!)
       const target = found.value
       const stream = target.reply && !target.reply.isEnded ? target.reply : currentStreamOf(target.session)
-      stream?.sendMessage(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":${params}}`)
+      stream?.sendMessage(notificationText('notifications/elicitation/complete', params))
     },
     endSession(session) {
       targets.deleteWhere((target) => target.session === session)

@@ -1,3 +1,4 @@
+import { notificationText } from '../../protocol/jsonrpc-text.ts'
 import { isCustomNotification, joinParams, parseExtraParams, type RateLimiter } from '../../protocol/notifications.ts'
 import type { Scope } from '../../catalog/scope.ts'
 import { needsAttribution } from './server-attribution.ts'
@@ -18,5 +19,5 @@ export function customMessage(
   if (!extraParams || !allowance.take(method.length + params.length)) return undefined
   const attribution = needsAttribution(scope) ? `"towpath/upstream":{"server":${JSON.stringify(server)}}` : ''
   const shown = joinParams([extraParams.members], [extraParams.meta, attribution])
-  return `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${shown}}`
+  return notificationText(method, shown)
 }

@@ -1,10 +1,7 @@
 import { isAtLeastLevel } from '../../domain/log-levels.ts'
 import { members, stringOf, withMembers } from '../../json/json.ts'
+import { notificationText } from '../../protocol/jsonrpc-text.ts'
 import type { Scope } from '../../catalog/scope.ts'
-
-/** Returns the JSON text of a notification; `params` is JSON text. */
-export const notification = (method: string, params: string) =>
-  `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
 
 /** Prefixes `logger` with the server's name (mcp-proxy.md#logging). */
 function withLogger(params: string, server: string): string {
@@ -24,5 +21,5 @@ export function logMessage(
 ): string | undefined {
   if (!params.startsWith('{')) return undefined
   if (level !== undefined && !isAtLeastLevel(stringOf(params, members(params), 'level'), level)) return undefined
-  return notification('notifications/message', isBare ? params : withLogger(params, server))
+  return notificationText('notifications/message', isBare ? params : withLogger(params, server))
 }

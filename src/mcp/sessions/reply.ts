@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Payload } from '../../json/payload.ts'
 import { totalLength, type BufferList } from '../../json/buffer-list.ts'
 import type { Answer } from '../../upstream/transport/call.ts'
-import { errorText } from '../../protocol/jsonrpc.ts'
+import { errorText, RESPONSE_TAIL, responseHead } from '../../protocol/jsonrpc-text.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { EventStore, StoredStream } from './event-store.ts'
 import type { ResponseWriter } from './response-writer.ts'
@@ -94,16 +94,16 @@ export class HttpReply implements ResponseWriter {
 
   /** Sends an upstream's response under the caller's request id. */
   sendAnswer(id: string, { kind, body }: Answer, status = 200): void {
-    this.sendEnvelope(`{"jsonrpc":"2.0","id":${id},"${kind}":`, body, '}', status)
+    this.sendEnvelope(responseHead(id, kind), body, RESPONSE_TAIL, status)
   }
 
   sendResult(id: string, body: Buffer, headers?: OutgoingHttpHeaders): void {
-    this.sendEnvelope(`{"jsonrpc":"2.0","id":${id},"result":`, Payload.ofBytes(body), '}', 200, headers)
+    this.sendEnvelope(responseHead(id, 'result'), Payload.ofBytes(body), RESPONSE_TAIL, 200, headers)
   }
 
   sendList(id: string, before: string, entries: Buffer, after: string): void {
     this.trackShared(entries)
-    this.sendEnvelope(`{"jsonrpc":"2.0","id":${id},"result":${before}`, Payload.ofBytes(entries), `${after}}`, 200)
+    this.sendEnvelope(responseHead(id, 'result') + before, Payload.ofBytes(entries), after + RESPONSE_TAIL, 200)
   }
 
   sendError(id: string, code: number, message: string, options: { status?: number; data?: unknown } = {}): void {

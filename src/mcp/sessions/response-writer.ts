@@ -3,7 +3,8 @@ import type { SlotItem } from '../../lib/slot-set.ts'
 import { Payload } from '../../json/payload.ts'
 import type { BufferList } from '../../json/buffer-list.ts'
 import type { Answer } from '../../upstream/transport/call.ts'
-import { codes, errorText } from '../../protocol/jsonrpc.ts'
+import { codes } from '../../protocol/jsonrpc.ts'
+import { errorText, RESPONSE_TAIL, responseHead } from '../../protocol/jsonrpc-text.ts'
 
 /** Writes the response to one request: a whole HTTP response, or one message on a shared channel. */
 export interface ResponseWriter extends SlotItem {
@@ -34,7 +35,7 @@ export interface ResponseWriter extends SlotItem {
   beat(now: number): void
 }
 
-const closing = Buffer.from('}')
+const closing = Buffer.from(RESPONSE_TAIL)
 
 /** Runs `work` and sends the error if it throws or rejects. */
 export type RunHandler = (requestId: string, reply: ResponseWriter, work: () => Promise<void> | void) => void
@@ -70,7 +71,7 @@ export class ChannelWriter implements ResponseWriter {
   }
 
   sendAnswer(id: string, { kind, body }: Answer): void {
-    this.end({ pieces: [Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), ...body.buffers, closing] })
+    this.end({ pieces: [Buffer.from(responseHead(id, kind)), ...body.buffers, closing] })
   }
 
   sendResult(id: string, body: Buffer): void {
@@ -78,8 +79,8 @@ export class ChannelWriter implements ResponseWriter {
   }
 
   sendList(id: string, before: string, entries: Buffer, after: string): void {
-    const head = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${before}`)
-    this.end({ pieces: [head, entries, Buffer.from(`${after}}`)], shared: entries })
+    const head = Buffer.from(responseHead(id, 'result') + before)
+    this.end({ pieces: [head, entries, Buffer.from(after + RESPONSE_TAIL)], shared: entries })
   }
 
   sendError(id: string, code: number, message: string, options: { data?: unknown } = {}): void {

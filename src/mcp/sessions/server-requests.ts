@@ -3,6 +3,7 @@ import { members, valueOf } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { errorAnswer, type Answer } from '../../upstream/transport/call.ts'
 import type { Message } from '../../protocol/jsonrpc.ts'
+import { cancelledParams, notificationText, requestText } from '../../protocol/jsonrpc-text.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import type { Session } from './session.ts'
 
@@ -37,11 +38,8 @@ export interface ServerRequests {
   close(): void
 }
 
-const request = (id: string, method: string, params: string) =>
-  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
-
 const cancellation = (id: string) =>
-  `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"no longer needed"}}`
+  notificationText('notifications/cancelled', cancelledParams(id, 'no longer needed'))
 
 const noStreamAnswer = errorAnswer(-32603, 'the client has no open stream')
 const timeoutAnswer = errorAnswer(-32603, 'the client did not answer in time')
@@ -91,7 +89,7 @@ export function createServerRequests({ streams }: Pick<Session, 'streams'>): Ser
       void openStream(callStream, id).then((stream) => {
         sentOn = stream
         if (!stream) resolveRequest(id, noStreamAnswer)
-        else if (pending.has(id)) stream.sendMessage(request(id, method, params))
+        else if (pending.has(id)) stream.sendMessage(requestText(id, method, params))
       })
       const cancel = () => {
         if (resolveRequest(id, sessionEndedAnswer)) sentOn?.sendMessage(cancellation(id))

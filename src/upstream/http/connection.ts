@@ -1,6 +1,7 @@
 import { createSlotSet } from '../../lib/slot-set.ts'
 import type { Answer, Call, Sink } from '../transport/call.ts'
 import type { Connection, Era, ServerGreeting, SessionRequestHandler } from '../transport/connection.ts'
+import { cancelledParams, notificationText, responseText } from '../../protocol/jsonrpc-text.ts'
 import { UpstreamFailure, connectionClosed } from '../../protocol/upstream-failure.ts'
 import { type ExchangeHost, Exchange } from './exchange.ts'
 import { createSessionStream, type SessionStream, type SessionStreamStats } from './session-stream.ts'
@@ -112,7 +113,7 @@ class OpenConnection implements HttpConnection {
 
   notify(method: string, params: string): void {
     if (!this.#isLegacy || this.closed) return
-    this.#post(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`)
+    this.#post(notificationText(method, params))
   }
 
   openNotificationStream(sink: Sink, onEnd: () => void): Promise<boolean> {
@@ -154,7 +155,7 @@ class OpenConnection implements HttpConnection {
       onDropped,
       schedule,
       reads,
-      reply: (id, { kind, body }) => this.#post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`),
+      reply: (id, { kind, body }) => this.#post(responseText(id, kind, body.toString())),
       cancel: (id, reason) => this.#cancel(id, reason),
       resume: (exchange, lastEventId) => {
         pool.resume([...streamHeaders(this.#headers), 'last-event-id', lastEventId], exchange)
@@ -213,8 +214,7 @@ class OpenConnection implements HttpConnection {
   }
 
   #cancel(id: string, reason: string): void {
-    const params = `{"requestId":${id},"reason":"${reason}"}`
-    const body = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`
+    const body = notificationText('notifications/cancelled', cancelledParams(id, reason))
     const sent = this.#context.pool.background('POST', this.#headers, body)
     const before = this.#cancelling
     this.#cancelling = before ? before.then(() => sent) : sent

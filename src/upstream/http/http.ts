@@ -19,6 +19,7 @@ import type { MessageScreen } from '../transport/result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './request.ts'
 import { checkGreeting, type MemoryQuota, unlimitedMemory } from '../transport/memory-quota.ts'
 import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.ts'
+import { notificationText } from '../../protocol/jsonrpc-text.ts'
 import { clientInfo } from '../transport/handshake.ts'
 
 export interface HttpClientOptions {
@@ -63,7 +64,7 @@ const emptyGreeting: ServerGreeting = {
   serverInfo: null,
   instructions: null
 }
-const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+const initialized = notificationText('notifications/initialized')
 
 function readGreeting(answer: Answer): ServerGreeting {
   if (answer.kind === 'error') throw badResponse(`refused initialize: ${readError(answer).message}`)

@@ -1,17 +1,16 @@
 import { META, MODERN_VERSION } from '../../domain/mcp-constants.ts'
 import { type OutgoingRequest, logLevelMember } from '../transport/call.ts'
+import { requestText } from '../../protocol/jsonrpc-text.ts'
 import { traceHeaders } from '../../protocol/trace-context.ts'
 import { headerValue } from '../../catalog/param-headers.ts'
 
 const JSON_AND_STREAM = 'application/json, text/event-stream'
 
+const join = (first: string, second: string) => (first === '' || second === '' ? first + second : `${first},${second}`)
+
 /** Builds the JSON-RPC request; `members` and `meta` are JSON text without braces and may be empty. */
 const envelope = (id: string, method: string, members: string, meta: string) =>
-  `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${members}${
-    meta === '' ? '' : `${members === '' ? '' : ','}"_meta":{${meta}}`
-  }}}`
-
-const join = (first: string, second: string) => (first === '' || second === '' ? first + second : `${first},${second}`)
+  requestText(id, method, `{${join(members, meta && `"_meta":{${meta}}`)}}`)
 
 export const legacyBody = (id: string, request: OutgoingRequest, wantsProgress: boolean): string =>
   envelope(

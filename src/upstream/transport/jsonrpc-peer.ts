@@ -18,6 +18,7 @@ import {
   toFailure
 } from './message.ts'
 import type { MemoryQuota } from './memory-quota.ts'
+import { cancelledParams, notificationText, requestText, responseText } from '../../protocol/jsonrpc-text.ts'
 import type { MessageScreen } from './result-secrets.ts'
 
 export interface JsonRpcPeerOptions {
@@ -114,8 +115,7 @@ class CallMultiplexer implements JsonRpcPeer {
 
   notify(method: string, params: string): void {
     if (this.#endedWith) return
-    const message = `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`
-    this.#options.write(message, noop)
+    this.#options.write(notificationText(method, params), noop)
   }
 
   receive(received: Buffer): boolean {
@@ -143,7 +143,7 @@ class CallMultiplexer implements JsonRpcPeer {
     if (request.meta) hop.push(request.meta)
     const meta = hop.length > 0 ? `"_meta":{${hop.join(',')}}` : ''
     const params = request.members && meta ? `${request.members},${meta}` : request.members || meta
-    return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)}${params && `,"params":{${params}}`}}`
+    return requestText(id, request.method, params && `{${params}}`)
   }
 
   #stop(id: number, failure: UpstreamFailure): void {
@@ -151,7 +151,7 @@ class CallMultiplexer implements JsonRpcPeer {
     if (!entry) return
     // `initialize` is the only request that must not be cancelled (mcp-proxy.md#cancellation-and-disconnect)
     if (entry.call.request.method !== 'initialize') {
-      this.notify('notifications/cancelled', JSON.stringify({ requestId: id, reason: failure.message }))
+      this.notify('notifications/cancelled', cancelledParams(id, failure.message))
     }
     entry.reject(failure)
   }
@@ -206,7 +206,7 @@ class CallMultiplexer implements JsonRpcPeer {
 
   #reply(id: string, { kind, body }: Answer): void {
     if (this.#endedWith) return
-    this.#options.write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, noop)
+    this.#options.write(responseText(id, kind, body.toString()), noop)
   }
 
   /** Returns false if nobody can use the message. */

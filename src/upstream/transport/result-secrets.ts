@@ -1,6 +1,7 @@
 import { createByteSearch, type ByteSearch, type ByteRange } from '../../lib/byte-search.ts'
 import { formsInJson } from '../../domain/secrets/redaction.ts'
 import { MASK } from '../../domain/secrets/secret-parts.ts'
+import { responseText } from '../../protocol/jsonrpc-text.ts'
 import { members } from '../../json/json.ts'
 
 /** Treatment of results that contain a secret of the server that sent them. */
@@ -141,7 +142,7 @@ function withholdResult(message: Buffer): Buffer | null {
   ) {
     return message
   }
-  return Buffer.from(`{"jsonrpc":"2.0","id":${text.slice(id.start, id.end)},"error":${WITHHELD}}`, 'latin1')
+  return Buffer.from(responseText(text.slice(id.start, id.end), 'error', WITHHELD), 'latin1')
 }
 
 /** Creates the screen for one server. A message without secrets costs one search and no copy. */
