@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { retryForever, type Backoff, type BackoffPolicy } from '../lib/backoff.ts'
 import { AppError } from '../lib/errors.ts'
 
 export interface RetryOptions {
@@ -19,8 +19,7 @@ export interface PendingOpen {
   close(): Promise<void>
 }
 
-const FIRST_WAIT_MS = 100
-const LONGEST_WAIT_MS = 2_000
+const backoffPolicy: BackoffPolicy = { firstMs: 100, longestMs: 2_000 }
 
 const isTemporary = (error: unknown): error is AppError => error instanceof AppError && error.statusCode === 503
 
@@ -31,18 +30,16 @@ export function openWithRetry({ open, startWaitMs, onRetry, onFailure }: RetryOp
   let hasContinued = false
   let continueStart = () => {}
 
-  const attempts = async () => {
-    for (let failures = 0; !signal.aborted; failures++) {
-      try {
-        return await open()
-      } catch (error) {
-        if (!isTemporary(error)) throw error
-        if (failures === 0) onRetry(error)
-      }
-      continueStart()
-      const wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2)
-      await delay(wait, undefined, { signal }).catch(() => {})
+  const attempt = async ({ failures }: Backoff) => {
+    try {
+      await open()
+      return true
+    } catch (error) {
+      if (!isTemporary(error)) throw error
+      if (failures === 0) onRetry(error)
     }
+    continueStart()
+    return false
   }
   const startContinues = new Promise<void>((resolve) => {
     continueStart = () => {
@@ -51,7 +48,7 @@ export function openWithRetry({ open, startWaitMs, onRetry, onFailure }: RetryOp
     }
   })
   const patience = setTimeout(() => continueStart(), startWaitMs)
-  const running = attempts().finally(() => clearTimeout(patience))
+  const running = retryForever(attempt, { ...backoffPolicy, signal }).finally(() => clearTimeout(patience))
   running.catch((error: unknown) => {
     if (hasContinued && !signal.aborted) onFailure(error)
   })

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { retryForever, type Backoff, type BackoffPolicy } from '../../lib/backoff.ts'
 
 /** NOTIFY channel of changes; the payload is the new version */
 export const CHANGES_CHANNEL = 'registry'
@@ -6,8 +7,7 @@ export const CHANGES_CHANNEL = 'registry'
 /** NOTIFY channel of ended sessions; the payload is the mark and principal of one */
 export const SESSION_ENDS_CHANNEL = 'announcements'
 
-const FIRST_WAIT_MS = 20
-const LONGEST_WAIT_MS = 2_000
+const backoffPolicy: BackoffPolicy = { firstMs: 20, longestMs: 2_000 }
 
 export interface ListenOptions {
   readonly connect: () => pg.Client
@@ -29,16 +29,16 @@ export interface ChangeListener {
 
 /** Keeps a LISTEN connection open, and reconnects whenever it is lost. */
 export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): ChangeListener {
-  let stopped = false
+  const stopping = new AbortController()
+  const { signal } = stopping
   let markReady: () => void
   const ready = new Promise<void>((resolve) => {
     markReady = resolve
   })
   let client: pg.Client | undefined
-  let retry: NodeJS.Timeout | undefined
-  let failures = 0
 
-  const attempt = async () => {
+  /** Listens until the connection is lost. */
+  const attempt = async (backoff: Backoff) => {
     const newClient = connect()
     client = newClient
     const loss = connectionLoss(newClient)
@@ -49,26 +49,21 @@ export function listenForChanges({ connect, onChange, onAnnouncement, onError }:
     try {
       await newClient.connect()
       await newClient.query(`listen ${CHANGES_CHANNEL}; listen ${SESSION_ENDS_CHANNEL}`)
-      failures = 0
+      backoff.recordOpen(0)
       markReady()
       onChange()
       throw await loss
     } catch (error) {
       disconnect(newClient)
       markReady()
-      if (!stopped) scheduleRetry(error)
+      if (!signal.aborted && backoff.failures === 0) onError(error)
+      return false
     }
   }
-  const scheduleRetry = (error: unknown) => {
-    if (failures === 0) onError(error)
-    const wait = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
-    retry = setTimeout(() => void attempt(), wait * (0.5 + Math.random() / 2)).unref()
-  }
 
-  void attempt()
+  void retryForever(attempt, { ...backoffPolicy, signal })
   const stop = () => {
-    stopped = true
-    clearTimeout(retry)
+    stopping.abort()
     if (client) disconnect(client)
     markReady()
   }

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Backoff } from '../../lib/backoff.ts'
 import { isBroadcast } from '../transport/inbound-requests.ts'
+import { RECONNECTION } from '../transport/reconnection.ts'
 import { methodNotFound, type Call, type Sink } from '../transport/call.ts'
 import { SharedClock } from '../transport/shared-clock.ts'
 import type { HttpConnection } from './connection.ts'
@@ -28,10 +30,6 @@ export const createStreamStats = (): SessionStreamStats => ({ isUnsupported: fal
 
 const waitMs = ({ lateCount }: SessionStreamStats) =>
   lateCount >= LATE_THRESHOLD && lateCount % PROBE_EVERY !== 0 ? LATE_MS : OPEN_MS
-const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
-/** A stream that stayed open this long counts as stable: the next reconnect starts with the first delay again. */
-const STEADY_MS = 30_000
 
 /**
  * The stream of a legacy session outside its calls: messages go to the call that they must belong to, or to the
@@ -55,9 +53,9 @@ export function createSessionStream(
 ): SessionStream {
   const calls = new Set<Call>()
   const clock = new SharedClock(() => calls)
+  const backoff = new Backoff(RECONNECTION)
   let opening: Promise<void> | null = null
   let wasOpen = false
-  let retryMs = FIRST_PAUSE_MS
 
   const owner = (): Call | undefined => (isMultiClient && calls.size > 1 ? undefined : calls.values().next().value)
   const sink: Sink = {
@@ -83,9 +81,8 @@ export function createSessionStream(
   const scheduleReopen = (openMs: number) => {
     opening = null
     if (connection.closed || !connection.onRequest) return
-    if (openMs > STEADY_MS) retryMs = FIRST_PAUSE_MS
-    setTimeout(reopen, retryMs).unref()
-    retryMs = Math.min(LONGEST_PAUSE_MS, retryMs * 2)
+    backoff.recordOpen(openMs)
+    setTimeout(reopen, backoff.nextDelayMs()).unref()
   }
   const watch = async (): Promise<true> => {
     const startedAt = performance.now()

@@ -1,4 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { retryForever, type Backoff } from '../../lib/backoff.ts'
 import type { Verdict } from '../../registry/model/model.ts'
+import { RECONNECTION } from '../transport/reconnection.ts'
 import {
   openLegacyChannel,
   openModernChannel,
@@ -24,45 +27,27 @@ export interface WatchSessionOptions extends ChannelOptions {
   readonly onFailure: (error: unknown) => void
 }
 
-const FIRST_DELAY_MS = 1_000
-const LONGEST_DELAY_MS = 30_000
-/** A channel that stayed open this long counts as stable: the next reconnect starts with the first delay again. */
-const STEADY_MS = 30_000
-
-/** Half of the delay is random, so that channels lost together do not reconnect together. */
-const backoff = (attempt: number) =>
-  Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt) * (0.5 + Math.random() / 2)
-
 export function createWatchSession(options: WatchSessionOptions): WatchSession {
   const { client, verdict, runInTurn, onOpen, onFailure } = options
   const openChannel = verdict.modern === null ? openLegacyChannel : openModernChannel
   let uris: ReadonlySet<string> = new Set()
   let channel: NotificationChannel | null = null
-  let isClosed = false
-  let wake = () => {}
-  let attempt = 0
+  const closing = new AbortController()
+  const { signal } = closing
   let isFirst = true
   let markTried = () => {}
   /** Settles with the latest attempt to open the channel. */
   let opening: Promise<unknown> = new Promise<void>((resolve) => (markTried = resolve))
 
-  const pause = (ms: number) =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms).unref()
-      wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   const open = async (): Promise<NotificationChannel | null> => {
-    if (isClosed) return null
+    if (signal.aborted) return null
     channel = await openChannel(options)
-    if (isClosed) channel?.close()
+    if (signal.aborted) channel?.close()
     else await channel?.subscribe(uris)
     return channel
   }
   /** Opens the channel and waits until it ends. Returns false if the upstream offers none. */
-  const holdChannel = async (): Promise<boolean> => {
+  const holdChannel = async (backoff: Backoff): Promise<boolean> => {
     const opened = runInTurn(open)
     opening = opened.then(markTried, markTried)
     const startedAt = performance.now()
@@ -72,19 +57,21 @@ export function createWatchSession(options: WatchSessionOptions): WatchSession {
     isFirst = false
     await current.ended
     channel = null
-    if (performance.now() - startedAt > STEADY_MS) attempt = 0
+    backoff.recordOpen(performance.now() - startedAt)
     return true
   }
-  const run = async () => {
-    await pause(options.delayMs)
-    while (!isClosed) {
-      try {
-        if (!(await holdChannel())) return
-      } catch (error) {
-        if (!isClosed && attempt === 0) onFailure(error)
-      }
-      if (!isClosed) await pause(backoff(attempt++))
+  const attempt = async (backoff: Backoff) => {
+    try {
+      return !(await holdChannel(backoff))
+    } catch (error) {
+      if (!signal.aborted && backoff.failures === 0) onFailure(error)
+      return false
     }
+  }
+  const run = async () => {
+    // rejects only when the session is closed
+    await delay(options.delayMs, undefined, { signal, ref: false }).catch(() => {})
+    await retryForever(attempt, { ...RECONNECTION, signal })
   }
   void run()
 
@@ -95,8 +82,7 @@ export function createWatchSession(options: WatchSessionOptions): WatchSession {
       await channel?.subscribe(uris)
     },
     close() {
-      isClosed = true
-      wake()
+      closing.abort()
       markTried()
       channel?.close()
       client.close()
