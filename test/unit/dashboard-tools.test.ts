@@ -7,11 +7,13 @@ import { expandTemplate, templateVariables } from '../../dashboard/src/resources
 import { annotationsOf } from '../../dashboard/src/tools/annotations.ts'
 import { asCli, asCurl, asJsonRpc, invokeRequest } from '../../dashboard/src/tools/curl.ts'
 import { definitionText, diffLines, hunksOf } from '../../dashboard/src/tools/diff.ts'
-import { noFilter, filterFrom, filterQuery } from '../../dashboard/src/tools/filter.ts'
+import { filterFrom, filterQuery, type ToolFilter } from '../../dashboard/src/tools/filter.ts'
 import { selectedItems, entriesOf, listItems, summary, toggleAll } from '../../dashboard/src/tools/list.ts'
 import type { ToolView } from '../../src/schemas/dashboard/tools.ts'
 import { base64Bytes, blocksOf, contentsBlock, safeLink } from '../../dashboard/src/results/blocks.ts'
 import { cpuMs } from '../cpu.ts'
+
+const noFilter: ToolFilter = { q: '', server: '', state: 'all' }
 
 const view = (canonical_name: string, members: Partial<ToolView> = {}): ToolView => {
   const [server = '', name = ''] = canonical_name.split('__')

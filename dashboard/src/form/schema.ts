@@ -35,7 +35,7 @@ function findAnchor(schema: unknown, anchor: string, budget = { left: 5_000 }): 
 }
 
 /** Returns the target of a `$ref` within its document, or undefined. Nothing is fetched. */
-export function resolveRef(ref: unknown, root: unknown): unknown {
+function resolveRef(ref: unknown, root: unknown): unknown {
   if (typeof ref !== 'string') return undefined
   const id = ownMember(root, '$id')
   const local = typeof id === 'string' && id !== '' && ref.startsWith(`${id}#`) ? ref.slice(id.length) : ref

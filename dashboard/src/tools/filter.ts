@@ -9,8 +9,6 @@ export interface ToolFilter {
   readonly state: State
 }
 
-export const noFilter: ToolFilter = { q: '', server: '', state: 'all' }
-
 const isState = (text: string): text is State => (states as readonly string[]).includes(text)
 
 export function filterFrom(query: URLSearchParams): ToolFilter {

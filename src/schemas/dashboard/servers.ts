@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { LeftOutItem } from '../left-out.ts'
 import { OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
-import { AuthorizationRequired, ServerInput } from '../server.ts'
+import { ServerInput } from '../server.ts'
 import { ServerStatus } from './shared.ts'
 
 /** A configuration without secrets: no header or variable values, arguments or query values. */
@@ -88,10 +88,6 @@ export const ServerDetails = Type.Object({
 })
 export type ServerDetails = Static<typeof ServerDetails>
 
-/** Body of `POST /servers`: http-contract.md#registration-input. */
-export type ServerCreation = ServerInput
-export const ServerCreation = ServerInput
-
 const {
   name: _name,
   transport,
@@ -159,7 +155,3 @@ export const ServerTrial = Type.Object({
   tools: Type.Array(TrialTool, { description: 'The first 100' })
 })
 export type ServerTrial = Static<typeof ServerTrial>
-
-/** 202 response of `POST /servers` and `PUT /servers/:name`, and of a server in an import. */
-export type SignInRequired = Static<typeof AuthorizationRequired>
-export const SignInRequired = AuthorizationRequired

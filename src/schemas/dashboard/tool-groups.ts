@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
 import { SeenClient } from './shared.ts'
-import { ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from '../tool-group.ts'
+import { ToolGroupDetails } from '../tool-group.ts'
 
 /** A tool that the group serves, with the reason. */
 export const GroupTool = Type.Object({
@@ -38,14 +38,6 @@ export type ToolGroupView = Static<typeof ToolGroupView>
 /** `GET /tool-groups`, sorted by name. */
 export const ToolGroupsView = Type.Object({ tool_groups: Type.Array(ToolGroupView) })
 export type ToolGroupsView = Static<typeof ToolGroupsView>
-
-/** Body of `POST /tool-groups` and of `POST /tool-groups/preview`: http-contract.md#tool-groups. */
-export type ToolGroupCreation = ToolGroupInput
-export const ToolGroupCreation = ToolGroupInput
-
-/** Body of `PUT /tool-groups/:name`. */
-export type ToolGroupUpdate = ToolGroupReplacement
-export const ToolGroupUpdate = ToolGroupReplacement
 
 /**
  * Response of `POST /tool-groups/preview`: the effective tools of such a group. Nothing is stored; unknown names are in
