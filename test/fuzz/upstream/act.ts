@@ -16,6 +16,8 @@ const redirectUri = 'http://127.0.0.1:9/api/dashboard/oauth/callback'
 interface Session {
   readonly headers: Record<string, string>
   readonly problem: () => string | undefined
+  /** True once a call was left that waits for the client: the deadlines of later calls wait with it. */
+  hasOpenQuestion: boolean
   close(): Promise<void>
 }
 
@@ -36,6 +38,7 @@ async function openSession(victim: Victim): Promise<Session | undefined> {
   const done = read().catch(() => {})
   return {
     headers,
+    hasOpenQuestion: false,
     problem() {
       const heard = Buffer.concat(chunks)
       // the last event may be incomplete
@@ -131,10 +134,13 @@ async function send(
   if (way === 'legacy') {
     const body = legacyBody(method, { ...params, _meta: { progressToken: 'mine' } })
     const given = ['POST', '/mcp', body, 'client', session?.headers] as const
-    if (!params.name?.endsWith('__push')) return judge(what, await victim.ask(...given))
     // a call whose client received a server request waits for the response, which this client never sends
+    const mayWait = params.name?.endsWith('__push') || session?.hasOpenQuestion
+    if (!mayWait) return judge(what, await victim.ask(...given))
     const reply = await victim.ask(...given, LEAVE_MS).catch((error: Error) => error)
-    return reply instanceof Error && reply.name === 'TimeoutError' ? undefined : judge(what, asReply(reply))
+    if (!(reply instanceof Error && reply.name === 'TimeoutError')) return judge(what, asReply(reply))
+    if (session) session.hasOpenQuestion = true
+    return
   }
   const body = modernBody(method, {
     ...params,
