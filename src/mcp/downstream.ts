@@ -1,7 +1,7 @@
 import { AppError } from '../lib/errors.ts'
 import { groupOf } from '../catalog/endpoint.ts'
-import { createTimeSlice } from '../lib/time-slice.ts'
 import { openBatch, readBatch } from './batch.ts'
+import { dispatchBatchMessages } from './batch-dispatch.ts'
 import { accepts, classify, header } from './messages/era.ts'
 import type { McpContext, RequestContext, HttpContext } from './request-context.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from '../protocol/jsonrpc.ts'
@@ -117,7 +117,6 @@ function startsNoWork(mcp: McpContext, body: Buffer): boolean {
   }
 }
 
-/** Dispatches the messages of a batch in order, in slices of time: a hundred lists of thousands of tools take long. */
 async function dispatchBatch(
   mcp: McpContext,
   http: HttpContext,
@@ -131,14 +130,9 @@ async function dispatchBatch(
   if (session) reply.enableResumption(mcp.eventStore, session)
   if (messages.some(({ kind }) => kind === 'request')) checkAccept(http)
   const writers = openBatch(messages, reply, mcp)
-  const slice = createTimeSlice()
-  for (const [i, message] of messages.entries()) {
-    const writer = writers[i]!
-    if (slice.isOver) await slice.next()
-    // the client may have disconnected meanwhile, or lost its token; its notifications and responses still count
-    if (writer.isEnded && message.kind === 'request') continue
+  await dispatchBatchMessages(messages, writers, session, (message, writer) =>
     run(http.requestId, writer, () => dispatch(mcp, http, writer, message))
-  }
+  )
 }
 
 /** Opens the GET stream of a legacy session, for messages that belong to no request. */

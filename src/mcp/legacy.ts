@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../domain/is-object.ts'
-import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { cancelRequest } from './batch-dispatch.ts'
 import { clientNameOf } from './messages/client-info.ts'
 import { capabilitiesOf, instructionsOf } from './messages/initialize-result.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../domain/mcp-constants.ts'
@@ -70,12 +70,8 @@ export function legacyNotification({ message, session, reply, mcp }: RequestCont
   if (message.kind === 'response') session?.serverRequests?.resolve(message)
   if (message.method === ROOTS_CHANGED && session) mcp.dataPlane.notifyOwner(ownerOf(session), ROOTS_CHANGED)
   const { requestId } = message.params as { requestId?: unknown }
-  if (message.method === 'notifications/cancelled' && requestId !== undefined) {
-    const requested = idText(message.text, message.paramMembers, 'requestId', requestId)
-    for (const { id, call } of session?.calls ?? []) {
-      if (id === requested) call.stop(new UpstreamFailure('cancelled', 'the caller cancelled the call'))
-    }
-  }
+  if (message.method === 'notifications/cancelled' && requestId !== undefined && session)
+    cancelRequest(session, idText(message.text, message.paramMembers, 'requestId', requestId))
   reply.sendEmpty(202)
 }
 

@@ -1,7 +1,7 @@
-import { createTimeSlice } from '../lib/time-slice.ts'
 import { LEGACY_VERSIONS } from '../domain/mcp-constants.ts'
 import { concatBuffers } from '../json/buffer-list.ts'
 import { readBatch } from './batch.ts'
+import { dispatchBatchMessages } from './batch-dispatch.ts'
 import { classify, VERSION_KEY } from './messages/era.ts'
 import type { McpContext, RequestContext, HttpContext } from './request-context.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from '../protocol/jsonrpc.ts'
@@ -78,10 +78,8 @@ export async function postToSse(
   reply.sendBody(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
   const { headers, caller, endpoint, requestId, address } = http
   const channel = channelOf(mcp, session)
-  const slice = createTimeSlice()
-  for (const message of messages) {
-    if (slice.isOver) await slice.next()
-    const writer = new ChannelWriter(channel, message.id)
+  const writers = messages.map(({ id }) => new ChannelWriter(channel, id))
+  await dispatchBatchMessages(messages, writers, session, (message, writer) =>
     run(requestId, writer, () => {
       // the session may have ended meanwhile
       sessionOf(mcp, http, posted.sessionId)
@@ -97,5 +95,5 @@ export async function postToSse(
       }
       return message.kind === 'request' ? legacyRequest(context, headers) : legacyNotification(context)
     })
-  }
+  )
 }

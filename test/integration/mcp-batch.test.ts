@@ -95,6 +95,18 @@ test('a call of a batch can be cancelled alone; all of them are when a client wi
   await until('the call of nobody is cancelled', () => recorder.calls('notifications/cancelled').length === 3)
 })
 
+test('a cancellation reaches a call of its batch that has not begun', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await addRecorder(t, mcp, 'one')
+  const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+  const body = array(cancel, call('one__echo', {}, 1), call('one__echo', {}, 2))
+  assert.deepEqual(
+    answers(await mcp.send(body, await old(mcp))).map(({ id }) => id),
+    [2]
+  )
+  assert.equal(recorder.calls('tools/call').length, 1)
+})
+
 test('a batch is refused whole where the revision knows none, or for what is in it', async (t) => {
   const mcp = await startMcp(t)
   const session = await old(mcp)

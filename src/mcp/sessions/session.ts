@@ -9,6 +9,7 @@ import type { ActiveClient } from '../../observe/client-activity.ts'
 import type { ServerRequests } from './server-requests.ts'
 import type { StoredStream } from './event-store.ts'
 import type { HttpReply } from './reply.ts'
+import type { ChannelWriter } from './response-writer.ts'
 import type { ExtraParams } from '../../protocol/notifications.ts'
 import type { ResourceTarget } from '../../catalog/scope.ts'
 
@@ -72,6 +73,8 @@ export interface Session {
   /** Streams that can be resumed; null until the first one. */
   storedStreams: Set<StoredStream> | null
   readonly calls: SlotSet<ActiveCall>
+  /** Requests of batches that are not dispatched yet; null until the first batch. */
+  queuedRequests: Set<ChannelWriter> | null
   /** Requests of upstreams to this client; null until the first one. */
   serverRequests: ServerRequests | null
   /** Receives upstream messages that belong to no call; null until needed. */
@@ -290,6 +293,7 @@ class SessionTable implements Sessions {
       detachedStream: null,
       storedStreams: null,
       calls: createSlotSet(),
+      queuedRequests: null,
       serverRequests: null,
       callbacks: null,
       subscriptions: null,
