@@ -3,7 +3,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import fc from 'fast-check'
 import { isHeaderName, isHeaderValue, isReservedHeader } from '../../src/domain/network/http-fields.ts'
 import { decodeHeader } from '../../src/mcp/messages/era.ts'
-import { mismatchedHeader, paramHeaderPairs, readParamHeaders, headerValue } from '../../src/catalog/param-headers.ts'
+import { mismatchedHeader, paramHeaderPairs, readParamHeaders, headerValue } from '../../src/protocol/param-headers.ts'
 import { holds } from './property.ts'
 
 const latin = fc.string({ unit: fc.nat(0x120).map((code) => String.fromCharCode(code)), maxLength: 12 })

@@ -10,7 +10,7 @@ import {
   valueOf,
   withMembers
 } from '../../src/json/json.ts'
-import { withoutParamHeaders } from '../../src/catalog/param-headers.ts'
+import { withoutParamHeaders } from '../../src/protocol/param-headers.ts'
 import { skipValueBytes } from '../../src/json/bytes.ts'
 import { arrayDocument, document, objectDocument } from './json-document.ts'
 import { holds } from './property.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { EventStream } from '../../src/upstream/transport/event-stream.ts'
-import { createLineReader } from '../../src/upstream/stdio/lines.ts'
+import { EventStream } from '../../src/protocol/event-stream.ts'
+import { createLineReader } from '../../src/protocol/lines.ts'
 import { holds } from './property.ts'
 
 /** Splits a byte stream into chunks of any size, empty ones included. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EventStream } from '../../src/upstream/transport/event-stream.ts'
+import { EventStream } from '../../src/protocol/event-stream.ts'
 
 interface StreamContents {
   events: [type: string, data: string][]
@@ -9,7 +9,7 @@ interface StreamContents {
   fits: boolean
 }
 
-function read(text: string | Buffer, { size = Infinity, maxEventBytes = 10_000 } = {}): StreamContents {
+function read(text: string | Uint8Array, { size = Infinity, maxEventBytes = 10_000 } = {}): StreamContents {
   const events: StreamContents['events'] = []
   const stream = new EventStream(maxEventBytes, (data, type) => events.push([type, data.toString()]))
   const bytes = Buffer.from(text)

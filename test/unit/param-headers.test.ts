@@ -7,7 +7,7 @@ import {
   paramHeaderPairs,
   readParamHeaders,
   withoutParamHeaders
-} from '../../src/catalog/param-headers.ts'
+} from '../../src/protocol/param-headers.ts'
 
 const tool = (inputSchema: object) => readParamHeaders(JSON.stringify({ name: 't', inputSchema }))
 

@@ -2,7 +2,7 @@ import { META, MODERN_VERSION } from '../../domain/mcp-constants.ts'
 import { type OutgoingRequest, logLevelMember } from '../transport/call.ts'
 import { requestText } from '../../protocol/jsonrpc-text.ts'
 import { traceHeaders } from '../../protocol/trace-context.ts'
-import { headerValue } from '../../catalog/param-headers.ts'
+import { headerValue } from '../../protocol/param-headers.ts'
 
 const JSON_AND_STREAM = 'application/json, text/event-stream'
 

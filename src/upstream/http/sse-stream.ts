@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
-import { EventStream } from '../transport/event-stream.ts'
+import { EventStream } from '../../protocol/event-stream.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
 import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.ts'

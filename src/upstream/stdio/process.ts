@@ -12,7 +12,7 @@ import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.
 import type { ConnectRequester } from '../../observe/connect-timings.ts'
 import { MARK_VARIABLE, type ChildRegistry, type ProcessTree } from './child-registry.ts'
 import { withIdentity, childEnvironment, createFolder, findExecutable, startFailure, removeFolder } from './command.ts'
-import { createLineReader } from './lines.ts'
+import { createLineReader } from '../../protocol/lines.ts'
 import { createStderrReader, createStderrTail, printable } from './stderr.ts'
 import type { StderrTail } from './stderr.ts'
 

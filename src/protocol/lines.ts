@@ -1,4 +1,4 @@
-import { BufferCollector, concatBuffers } from '../../json/buffer-list.ts'
+import { BufferCollector, concatBuffers } from '../json/buffer-list.ts'
 
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13

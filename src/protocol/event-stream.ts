@@ -1,4 +1,4 @@
-import { BufferCollector, concatBuffers } from '../../json/buffer-list.ts'
+import { BufferCollector, concatBuffers } from '../json/buffer-list.ts'
 
 const LF = 10
 const CR = 13
