@@ -11,9 +11,9 @@ import { attachStream, checkAcceptsStream, endSession, resumeStream, sessionNotF
 import { modernRequest } from './modern.ts'
 import { HttpReply } from './sessions/reply.ts'
 import type { ResponseWriter, RunHandler } from './sessions/response-writer.ts'
-import type { Session } from './sessions/session.ts'
+import type { Session } from './sessions/client-sessions.ts'
 import { refuseOverQuota, takeStreamPlace } from './quotas.ts'
-import { openSse, postToSse } from './sse.ts'
+import { openSse, postToSse } from './http-sse.ts'
 
 /** Request handlers of the MCP endpoints. They never throw; each call answers its HTTP request. */
 export interface Downstream {

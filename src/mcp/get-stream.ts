@@ -5,7 +5,7 @@ import type { McpContext, HttpContext } from './request-context.ts'
 import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
 import { notificationText } from '../protocol/jsonrpc-text.ts'
 import type { HttpReply } from './sessions/reply.ts'
-import { type Session, currentStreamOf } from './sessions/session.ts'
+import { type Session, currentStreamOf } from './sessions/client-sessions.ts'
 import { takeStreamPlace } from './quotas.ts'
 import type { ListChangeSubscriber } from './list-change-notifier.ts'
 

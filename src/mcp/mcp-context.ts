@@ -16,7 +16,7 @@ import { createResourceLinks } from './messages/resource-links.ts'
 import { createInputRequiredStore } from './input/input-required-store.ts'
 import { createEventStore } from './sessions/event-store.ts'
 import { createHeartbeat } from './sessions/heartbeat.ts'
-import { createSessions, type Session } from './sessions/session.ts'
+import { createClientSessions, type Session } from './sessions/client-sessions.ts'
 import { createUnsentResponses } from './sessions/unsent-responses.ts'
 import type { ListChangeNotifier } from './list-change-notifier.ts'
 
@@ -50,7 +50,7 @@ export function createMcpContext(options: McpContextOptions): McpContext {
   const elicitations = createElicitations()
   const runLimited = createSemaphore(MAX_CONCURRENT_SESSION_ENDS).run
   const storeSessionEnd = (end: SessionEnd) => runLimited(() => registry.sessionEnds.add(end))
-  const sessions = createSessions({
+  const sessions = createClientSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
     quota: quotas.forUnits(limits.sessionsPerPrincipal),

@@ -2,7 +2,7 @@ import type { Quota } from '../lib/quota.ts'
 import type { McpContext, RequestContext, HttpContext } from './request-context.ts'
 import type { HttpReply } from './sessions/reply.ts'
 import type { ResponseWriter } from './sessions/response-writer.ts'
-import type { SessionLimit } from './sessions/session.ts'
+import type { SessionLimit } from './sessions/client-sessions.ts'
 
 /** Quotas per principal on the MCP endpoints (http-contract.md#errors). */
 export interface McpQuotas {

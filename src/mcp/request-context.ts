@@ -18,7 +18,7 @@ import type { ResourceLinks } from './messages/resource-links.ts'
 import type { InputRequiredStore } from './input/input-required-store.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import type { Heartbeat } from './sessions/heartbeat.ts'
-import type { Sessions } from './sessions/session.ts'
+import type { ClientSessions } from './sessions/client-sessions.ts'
 import type { McpQuotas } from './quotas.ts'
 import type { UnsentResponses } from './sessions/unsent-responses.ts'
 import type { ListChangeNotifier } from './list-change-notifier.ts'
@@ -54,7 +54,7 @@ export interface DataPlane {
 /** State shared by all MCP requests of one gateway. */
 export interface McpContext {
   readonly dataPlane: DataPlane
-  readonly sessions: Sessions
+  readonly sessions: ClientSessions
   /** Stores the end of a session and announces it to the other replicas. Rejects with AppError. */
   storeSessionEnd(end: SessionEnd): Promise<void>
   readonly cursors: Cursors

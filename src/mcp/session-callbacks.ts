@@ -2,7 +2,7 @@ import type { CatalogServer } from '../catalog/catalog.ts'
 import { RateLimiter, parseUpdate } from '../protocol/notifications.ts'
 import { Call, errorAnswer, methodNotFound, type Answer, type Sink } from '../upstream/transport/call.ts'
 import type { SessionCallbacks } from '../upstream/transport/session-callbacks.ts'
-import { hasClientSessions } from '../upstream/sessions/sessions.ts'
+import { hasClientSessions } from '../upstream/sessions/upstream-sessions.ts'
 import { canRequest } from './messages/capabilities.ts'
 import { customMessage } from './messages/custom-message.ts'
 import type { RequestContext } from './request-context.ts'
@@ -11,7 +11,7 @@ import { attributeRequest, needsAttribution } from './messages/server-attributio
 import { logMessage } from './messages/log-message.ts'
 import { createServerRequests, type ServerRequest } from './sessions/server-requests.ts'
 import type { ResponseWriter } from './sessions/response-writer.ts'
-import { type Session, currentStreamOf } from './sessions/session.ts'
+import { type Session, currentStreamOf } from './sessions/client-sessions.ts'
 import { CallSink } from './input/call-sink.ts'
 
 /**

@@ -10,7 +10,7 @@ import { requestSubscription, subscribeInOwnSession } from './session-callbacks.
 import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
 import { notificationText } from '../protocol/jsonrpc-text.ts'
 import { sendResult, type Method } from './methods.ts'
-import { type Session, currentStreamOf, type SessionSubscriptions } from './sessions/session.ts'
+import { type Session, currentStreamOf, type SessionSubscriptions } from './sessions/client-sessions.ts'
 import { runAsCall, refuseOverQuota } from './quotas.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './undeclared-subscriptions.ts'
 

@@ -4,7 +4,7 @@ import { aliasOf, type ResourceTarget } from '../catalog/scope.ts'
 import { isPartOf } from './resource-subscriptions.ts'
 import type { RequestContext } from './request-context.ts'
 import { canFollow } from '../catalog/undeclared-methods.ts'
-import type { SessionSubscriptions } from './sessions/session.ts'
+import type { SessionSubscriptions } from './sessions/client-sessions.ts'
 
 /** Sends a subscription request in the client's own session with a server; false if there is none or it was refused. */
 export type SubscribeUpstream = (

@@ -16,7 +16,7 @@ import type { Method } from './methods.ts'
 import { runAsCall, refuseOverQuota } from './quotas.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './undeclared-subscriptions.ts'
 import type { ListChangeSubscriber } from './list-change-notifier.ts'
-import type { SessionSubscriptions } from './sessions/session.ts'
+import type { SessionSubscriptions } from './sessions/client-sessions.ts'
 
 const filterMembers: Record<ListKind, string> = {
   tools: 'toolsListChanged',

@@ -6,7 +6,7 @@ import { commandReference } from '../cli/reference.ts'
 import { readConfig } from '../config/config.ts'
 import { metricsReference } from '../plugins/telemetry/definitions.ts'
 import { errorsReference } from './errors.ts'
-import { httpReference, type Document } from './http.ts'
+import { httpReference, type Document } from './http-reference.ts'
 import { limitsReference } from './limits.ts'
 import { configurationReference } from './configuration.ts'
 

@@ -8,15 +8,15 @@ import type { Quota } from '../lib/quota.ts'
 import { withAuthorization, type Authorization } from './transport/authorization.ts'
 import type { TransportClient } from './transport/connection.ts'
 import { UpstreamFailure } from '../protocol/upstream-failure.ts'
-import { createHttpClient, type HttpClientOptions } from './http/http.ts'
+import { createHttpClient, type HttpClientOptions } from './http/streamable-http-client.ts'
 import { memoryQuota } from './transport/memory-quota.ts'
 import type { ReadScheduler } from './transport/read-scheduler.ts'
 import { createScreen, type MessageScreen, type SecretsMode } from './transport/result-secrets.ts'
-import { createSseClient } from './http/sse.ts'
+import { createSseClient } from './http/sse-client.ts'
 import type { ChildRegistry } from './stdio/child-registry.ts'
 import type { Log } from './stdio/process.ts'
 import { createStderrTail, printable, type StderrTail } from './stdio/stderr.ts'
-import { createStdioClient } from './stdio/stdio.ts'
+import { createStdioClient } from './stdio/stdio-client.ts'
 
 /** A server to connect to, registered or not. */
 export interface Target {

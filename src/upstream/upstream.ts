@@ -13,16 +13,19 @@ import { readError } from './transport/message.ts'
 import { sendRequest } from './discovery/list-items.ts'
 import { recordFailure } from './sessions/connector.ts'
 import {
-  createSessions,
+  createUpstreamSessions,
   type IdleSession,
   type SessionRequest,
   type SessionCounts,
-  type Sessions,
-  type SessionsOptions
-} from './sessions/sessions.ts'
+  type UpstreamSessions,
+  type UpstreamSessionsOptions
+} from './sessions/upstream-sessions.ts'
 import type { MayReclaim, SlotPool } from './sessions/slot-pool.ts'
 
-export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transport' | 'mode' | 'verdict' | 'breaker'> {
+export interface UpstreamOptions extends Omit<
+  UpstreamSessionsOptions,
+  'name' | 'transport' | 'mode' | 'verdict' | 'breaker'
+> {
   readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
   readonly verdict: Verdict
   readonly deadlines: Deadlines
@@ -111,7 +114,7 @@ const tooLarge = () =>
   })
 
 /** Waits for a connection, but no longer than the call lives; a connection that arrives later is released. */
-function acquireFor(call: Call, sessions: Sessions, request: SessionRequest): Connection | Promise<Connection> {
+function acquireFor(call: Call, sessions: UpstreamSessions, request: SessionRequest): Connection | Promise<Connection> {
   if (call.stopped) return Promise.reject(call.stopped)
   const opening = sessions.acquire(request)
   if (!(opening instanceof Promise)) return opening
@@ -200,7 +203,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const redactAnswer = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
   const breaker = createBreaker(() => sessions.discardWarmSessions())
   const { name, transport, session_mode: mode } = server
-  const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
+  const sessions = createUpstreamSessions({ ...options, name, transport, mode, verdict, breaker })
   const mutex = createKeyedMutex()
   const filterCapabilities = createCapabilityFilter()
   const levels = new LogLevels(verdict)

@@ -2,7 +2,7 @@ import type { StoredServer, Transport } from '../registry/model/model.ts'
 import { envelopePayload } from '../registry/crypto/envelope-encryption.ts'
 import type { Catalog, CatalogServer } from '../catalog/catalog.ts'
 import type { BreakerState } from './sessions/breaker.ts'
-import type { SessionCounts } from './sessions/sessions.ts'
+import type { SessionCounts } from './sessions/upstream-sessions.ts'
 import type { MayReclaim, SlotPool } from './sessions/slot-pool.ts'
 import type { Upstream } from './upstream.ts'
 

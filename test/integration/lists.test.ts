@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
-import { createHttpClient } from '../../src/upstream/http/http.ts'
+import { createHttpClient } from '../../src/upstream/http/streamable-http-client.ts'
 import { readLists } from '../../src/upstream/discovery/list-items.ts'
 import { connector } from '../egress.ts'
 import { type RpcMessage, openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'

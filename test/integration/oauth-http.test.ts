@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createOAuthHttp } from '../../src/upstream/oauth/http.ts'
+import { createOAuthHttp } from '../../src/upstream/oauth/oauth-http.ts'
 import { egressOf } from '../egress.ts'
 import { startHttp, type Handler } from '../fixtures/http/server.ts'
 import { addCleanup } from '../store.ts'

@@ -26,8 +26,8 @@ import type { Log } from '../../src/upstream/stdio/process.ts'
 import { withIdentity } from '../../src/upstream/stdio/command.ts'
 import { createStderrTail } from '../../src/upstream/stdio/stderr.ts'
 import { createWatchdog } from '../../src/upstream/stdio/watchdog.ts'
-import { createStdioClient } from '../../src/upstream/stdio/stdio.ts'
-import type { StdioConnection, StdioOptions } from '../../src/upstream/stdio/stdio.ts'
+import { createStdioClient } from '../../src/upstream/stdio/stdio-client.ts'
+import type { StdioConnection, StdioOptions } from '../../src/upstream/stdio/stdio-client.ts'
 import { until } from '../until.ts'
 import { needsRoot } from '../needs.ts'
 
@@ -597,7 +597,7 @@ const gatewayScript = (count: number) => `
   import { createChildRegistry } from '${new URL('../../src/upstream/stdio/child-registry.ts', import.meta.url)}'
   import { createStderrTail } from '${new URL('../../src/upstream/stdio/stderr.ts', import.meta.url)}'
   import { createWatchdog } from '${new URL('../../src/upstream/stdio/watchdog.ts', import.meta.url)}'
-  import { createStdioClient } from '${new URL('../../src/upstream/stdio/stdio.ts', import.meta.url)}'
+  import { createStdioClient } from '${new URL('../../src/upstream/stdio/stdio-client.ts', import.meta.url)}'
   const children = createChildRegistry(createWatchdog)
   const client = (file) => createStdioClient({
     server: 'x', version: '1', command: '/bin/sh', args: ['${fixtures}' + file], env: { NODE: process.execPath },

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createQuota } from '../../src/lib/quota.ts'
 import { cancelRequest, dispatchBatchMessages } from '../../src/mcp/batch-dispatch.ts'
 import { ChannelWriter } from '../../src/mcp/sessions/response-writer.ts'
-import { createSessions, type Session } from '../../src/mcp/sessions/session.ts'
+import { createClientSessions, type Session } from '../../src/mcp/sessions/client-sessions.ts'
 import { readMessage } from '../../src/protocol/jsonrpc.ts'
 
 const limits = { depth: 10, elements: 100 }
@@ -13,7 +13,7 @@ const note = readMessage('{"jsonrpc":"2.0","method":"notifications/initialized"}
 
 test('a request that waits in a batch is cancelled before it begins, and the others of the batch are answered', async (t) => {
   const options = { key: randomBytes(32), maxSessions: 1, quota: createQuota(Infinity), idleMs: 60_000 }
-  const sessions = createSessions({ ...options, announceEnd() {}, onEnd() {} })
+  const sessions = createClientSessions({ ...options, announceEnd() {}, onEnd() {} })
   t.after(() => sessions.close())
   const session = sessions.create('ann', '/mcp', '2025-03-26', {}) as Session
   const messages = [ping(1), ping('1'), note, ping(2)]

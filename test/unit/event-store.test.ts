@@ -6,7 +6,7 @@ import { Payload } from '../../src/json/payload.ts'
 import { createHeartbeat } from '../../src/mcp/sessions/heartbeat.ts'
 import { HttpReply } from '../../src/mcp/sessions/reply.ts'
 import { createEventStore } from '../../src/mcp/sessions/event-store.ts'
-import { createSessions, type Session } from '../../src/mcp/sessions/session.ts'
+import { createClientSessions, type Session } from '../../src/mcp/sessions/client-sessions.ts'
 import { createQuota } from '../../src/lib/quota.ts'
 import { until } from '../until.ts'
 
@@ -14,7 +14,7 @@ import { until } from '../until.ts'
 async function start(t: TestContext) {
   const heartbeat = createHeartbeat()
   const replays = createEventStore()
-  const sessions = createSessions({
+  const sessions = createClientSessions({
     key: Buffer.alloc(32),
     maxSessions: 10,
     quota: createQuota(Infinity),

@@ -6,16 +6,20 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { createHeartbeat } from '../../src/mcp/sessions/heartbeat.ts'
 import { HttpReply } from '../../src/mcp/sessions/reply.ts'
-import { createSessions, type Session, type SessionOptions } from '../../src/mcp/sessions/session.ts'
+import {
+  createClientSessions,
+  type Session,
+  type ClientSessionsOptions
+} from '../../src/mcp/sessions/client-sessions.ts'
 import { createQuota } from '../../src/lib/quota.ts'
 import { newCall } from './upstreams.ts'
 import { until } from '../until.ts'
 
 const key = randomBytes(32)
 
-function open(t: TestContext, options: Partial<SessionOptions> = {}) {
+function open(t: TestContext, options: Partial<ClientSessionsOptions> = {}) {
   const ended: Session[] = []
-  const sessions = createSessions({
+  const sessions = createClientSessions({
     key,
     maxSessions: 100,
     quota: createQuota(Infinity),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import {
-  createSessions as makeSessions,
+  createUpstreamSessions as makeSessions,
   type SessionRequest,
-  type SessionsOptions
-} from '../../src/upstream/sessions/sessions.ts'
+  type UpstreamSessionsOptions
+} from '../../src/upstream/sessions/upstream-sessions.ts'
 import { joinObservers } from '../../src/observe/observation.ts'
 import { silentSink } from '../../src/upstream/transport/call.ts'
 import { createBreaker } from '../../src/upstream/sessions/breaker.ts'
@@ -28,12 +28,12 @@ const need = (more: Partial<SessionRequest> = {}): SessionRequest => ({
 })
 
 /** Creates upstream sessions like the product, always with a promise. */
-function createSessions(options: SessionsOptions) {
+function createSessions(options: UpstreamSessionsOptions) {
   const sessions = makeSessions(options)
   return { ...sessions, ready: sessions.acquire, acquire: async (wanted: SessionRequest) => sessions.acquire(wanted) }
 }
 
-async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixture: RecorderOptions = {}) {
+async function open(t: TestContext, options: Partial<UpstreamSessionsOptions> = {}, fixture: RecorderOptions = {}) {
   const upstream = await startRecorder(null, fixture)
   const client = countingClient(upstream.url)
   const sessions = createSessions({

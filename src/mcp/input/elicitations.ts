@@ -3,7 +3,7 @@ import { members, stringOf } from '../../json/json.ts'
 import { createFairShareCache } from '../../lib/fair-share-cache.ts'
 import type { Answer } from '../../upstream/transport/call.ts'
 import type { ResponseWriter } from '../sessions/response-writer.ts'
-import { type Session, currentStreamOf } from '../sessions/session.ts'
+import { type Session, currentStreamOf } from '../sessions/client-sessions.ts'
 import { notificationText } from '../../protocol/jsonrpc-text.ts'
 import { readElicitations } from './url-elicitation.ts'
 

@@ -5,7 +5,7 @@ import type { Scope } from '../../catalog/scope.ts'
 import type { Era } from '../../upstream/transport/connection.ts'
 import type { Message } from '../../protocol/jsonrpc.ts'
 import type { ResponseWriter } from './response-writer.ts'
-import type { Session } from './session.ts'
+import type { Session } from './client-sessions.ts'
 
 /** `serverInfo` of the gateway (`Implementation` in the MCP schema). */
 export interface Implementation {

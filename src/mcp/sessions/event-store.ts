@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { LATEST_LEGACY_VERSION } from '../../domain/mcp-constants.ts'
 import type { HttpReply } from './reply.ts'
-import type { Session } from './session.ts'
+import type { Session } from './client-sessions.ts'
 
 /** Limits of one stream (mcp-proxy.md#resumption); its newest event is kept whatever its size. */
 const MAX_EVENTS = 256

@@ -7,7 +7,7 @@ import { errorText, RESPONSE_TAIL, responseHead } from '../../protocol/jsonrpc-t
 import type { Heartbeat } from './heartbeat.ts'
 import type { EventStore, StoredStream } from './event-store.ts'
 import type { ResponseWriter } from './response-writer.ts'
-import type { Session } from './session.ts'
+import type { Session } from './client-sessions.ts'
 import type { UnsentResponse, UnsentResponses } from './unsent-responses.ts'
 
 /**

@@ -5,7 +5,7 @@ import { errorAnswer, type Answer } from '../../upstream/transport/call.ts'
 import type { Message } from '../../protocol/jsonrpc.ts'
 import { cancelledParams, notificationText, requestText } from '../../protocol/jsonrpc-text.ts'
 import type { ResponseWriter } from './response-writer.ts'
-import type { Session } from './session.ts'
+import type { Session } from './client-sessions.ts'
 
 /** Time to wait for a client's answer (mcp-proxy.md#asking-the-client). */
 const ANSWER_TIMEOUT_MS = 600_000

@@ -5,7 +5,7 @@ import type { TokenClaim, TokenStore } from '../../registry/repositories/upstrea
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { redactFailure, UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import type { OAuthHttpFor } from './http.ts'
+import type { OAuthHttpFor } from './oauth-http.ts'
 import { OAuthRefusal, refreshGrant } from './token.ts'
 
 export interface AuthorizationsOptions {

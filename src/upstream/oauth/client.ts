@@ -1,5 +1,5 @@
 import type { ClientAuthMethod, OAuthClient } from '../../registry/model/model.ts'
-import type { AuthorizationServer } from './discovery.ts'
+import type { AuthorizationServer } from './authorization-server.ts'
 
 type AuthMethodSupport = Pick<AuthorizationServer, 'authMethods'>
 

@@ -3,8 +3,8 @@ import { TITLE } from '../../domain/product.ts'
 import type { TokenGrant, TokenGrantResult, OAuthClient, TokenSource } from '../../registry/model/model.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { authenticate, chooseMethod, withOtherMethod, registeredClient } from './client.ts'
-import type { AuthorizationServer } from './discovery.ts'
-import type { OAuthResponse, OAuthHttp } from './http.ts'
+import type { AuthorizationServer } from './authorization-server.ts'
+import type { OAuthResponse, OAuthHttp } from './oauth-http.ts'
 
 /** An error response of an authorization server (RFC 6749, 5.2). */
 export class OAuthRefusal extends UpstreamFailure {

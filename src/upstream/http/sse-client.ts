@@ -5,7 +5,7 @@ import { UpstreamFailure, connectionClosed } from '../../protocol/upstream-failu
 import { statusFailure } from './failure.ts'
 import { type HttpPool, type PostResponse, createHttpPool } from './pool.ts'
 import { baseHeaders, streamHeaders } from './request.ts'
-import type { HttpClientOptions } from './http.ts'
+import type { HttpClientOptions } from './streamable-http-client.ts'
 import { clientInfo, initialize } from '../transport/handshake.ts'
 import { type JsonRpcPeer, createJsonRpcPeer } from '../transport/jsonrpc-peer.ts'
 import { type SseStream, openSseStream } from './sse-stream.ts'

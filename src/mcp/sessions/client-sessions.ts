@@ -92,7 +92,7 @@ export interface Session {
 export const currentStreamOf = ({ streams, detachedStream }: Session): HttpReply | null =>
   [...streams].at(-1) ?? detachedStream
 
-export interface SessionOptions {
+export interface ClientSessionsOptions {
   /** HMAC key for session ids. */
   readonly key: Buffer
   readonly maxSessions: number
@@ -111,7 +111,7 @@ export interface SessionOptions {
  */
 export type SessionLimit = 'limited' | 'full'
 
-export interface Sessions {
+export interface ClientSessions {
   create(
     principal: string,
     endpoint: string,
@@ -154,10 +154,10 @@ const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
 const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-export const createSessions = (options: SessionOptions): Sessions => new SessionTable(options)
+export const createClientSessions = (options: ClientSessionsOptions): ClientSessions => new SessionTable(options)
 
-class SessionTable implements Sessions {
-  readonly #options: SessionOptions
+class SessionTable implements ClientSessions {
+  readonly #options: ClientSessionsOptions
   // ordered by last use, accurate to one second
   readonly #known = new Map<string, Session>()
   /** Grouped by principal: one that ends many sessions evicts only its own entries. */
@@ -168,7 +168,7 @@ class SessionTable implements Sessions {
   })
   readonly #timer: NodeJS.Timeout
 
-  constructor(options: SessionOptions) {
+  constructor(options: ClientSessionsOptions) {
     this.#options = options
     this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.idleMs)).unref()
   }

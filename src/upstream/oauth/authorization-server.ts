@@ -1,7 +1,7 @@
 import { isStringArray } from '../../domain/is-object.ts'
 import { secureUrlProblem } from '../../domain/network/upstream-url.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
-import type { OAuthHttp } from './http.ts'
+import type { OAuthHttp } from './oauth-http.ts'
 
 /** Parameters of the `WWW-Authenticate` header of a 401 (RFC 6750, RFC 9728). */
 export interface Challenge {

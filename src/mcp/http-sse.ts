@@ -10,7 +10,7 @@ import { legacyNotification, legacyRequest } from './legacy.ts'
 import { attachStream, checkAcceptsStream, endSession, sessionNotFound } from './get-stream.ts'
 import type { HttpReply } from './sessions/reply.ts'
 import { ChannelWriter, type Channel, type RunHandler } from './sessions/response-writer.ts'
-import type { Session } from './sessions/session.ts'
+import type { Session } from './sessions/client-sessions.ts'
 import { refuseOverQuota, takeStreamPlace } from './quotas.ts'
 
 /**

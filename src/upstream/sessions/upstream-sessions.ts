@@ -42,7 +42,7 @@ export interface SessionRequest {
 /** Parameters for opening a connection and its session stream. */
 type ConnectionParameters = Pick<SessionRequest, 'era' | 'capabilities' | 'callbacks' | 'wantsLogs'>
 
-export interface SessionsOptions extends ConnectorOptions {
+export interface UpstreamSessionsOptions extends ConnectorOptions {
   readonly mode: SessionMode
   readonly verdict: Verdict
   /** Slots for processes; stdio only. */
@@ -57,7 +57,7 @@ export interface SessionsOptions extends ConnectorOptions {
 }
 
 /** Connections of one upstream, managed according to its session mode. */
-export interface Sessions {
+export interface UpstreamSessions {
   /** Returns a connection for one request, to be given back with `release`. Rejects with UpstreamFailure. */
   acquire(request: SessionRequest): Connection | Promise<Connection>
   /** Ends the use of a connection. A connection that serves a single call is closed after its answer has been sent. */
@@ -97,11 +97,11 @@ export interface IdleSession {
 }
 
 /** True for modern HTTP, and for legacy HTTP without session ids: all callers share one connection. */
-const usesSharedConnection = ({ transport, verdict }: SessionsOptions, era: Era) =>
+const usesSharedConnection = ({ transport, verdict }: UpstreamSessionsOptions, era: Era) =>
   transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
 
 /** True if each call, of one era at least, opens its own session with a handshake. */
-const usesSessionPerCall = ({ transport, mode, verdict }: SessionsOptions) =>
+const usesSessionPerCall = ({ transport, mode, verdict }: UpstreamSessionsOptions) =>
   mode === 'stateless' && (transport !== 'streamable_http' || (verdict.legacy !== null && verdict.hasSessions))
 
 /** True if each client has its own legacy session with the server. */
@@ -119,9 +119,9 @@ class SessionOpener {
   /** Receives the milliseconds that the opening of each session took. */
   onOpened: ((ms: number) => void) | null = null
   readonly connect: ReturnType<typeof createConnector>
-  readonly #options: SessionsOptions
+  readonly #options: UpstreamSessionsOptions
 
-  constructor(options: SessionsOptions) {
+  constructor(options: UpstreamSessionsOptions) {
     this.#options = options
     this.connect = createConnector(options)
   }
@@ -223,7 +223,7 @@ class SharedConnections {
   }
 }
 
-function createPool(options: SessionsOptions, opener: SessionOpener): WarmPool | null {
+function createPool(options: UpstreamSessionsOptions, opener: SessionOpener): WarmPool | null {
   const { client, processSlots, breaker, warmPool } = options
   if (!usesSessionPerCall(options) || warmPool.maxSize <= 0) return null
   const pool = createWarmPool({
@@ -241,7 +241,7 @@ function createPool(options: SessionsOptions, opener: SessionOpener): WarmPool |
   return pool
 }
 
-export function createSessions(options: SessionsOptions): Sessions {
+export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
   const { name, mode, processSlots, sessionSlots, breaker, observer, idleMs } = options
   const opener = new SessionOpener(options)
   const shared = new SharedConnections(opener)
