@@ -66,9 +66,11 @@ export function attachStream(
     () => {
       if (session.detachedStream === reply) session.detachedStream = null
       session.streams.add(reply)
+      session.serverRequests?.streamOpened()
     }
   )
   mcp.listChanges.add(subscriber)
+  session.serverRequests?.streamOpened()
 }
 
 /** Keeps the disconnected stream if the session has no other, so that its client can reconnect to it. */

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import { ifAvailable } from '../http/wait-for-database.ts'
 
+/** Polled, because an event for the end of each session call would slow down every call. */
 const POLL_MS = 50
 
 /**

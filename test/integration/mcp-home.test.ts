@@ -144,6 +144,30 @@ test('a question between calls goes to the client whose session it came in, and 
   assert.equal(answerTo('q2')!.message?.error?.['code'], -32601)
 })
 
+test('a request that arrives while its client has no stream is sent when the client opens or resumes one', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await addStateful(t, mcp)
+  const { session, stream, request, own } = await open(t, mcp, recorder, { roots: {} })
+  const reopen = async () => {
+    const reopened = await openStream(t, mcp.url, { headers: { ...session, accept: 'text/event-stream' } })
+    await until('the request arrives', () => paramsOf(reopened, 'roots/list').length === 1)
+    return reopened
+  }
+  const ask = async (id: string) => {
+    recorder.ask(own, id, 'roots/list')
+    // this response follows the request of the upstream
+    await request('tools/call', { name: 'one__echo' })
+  }
+  stream.close()
+  await until('the stream is closed', stream.hasEnded)
+  await ask('q1')
+  const second = await reopen()
+  second.close()
+  await until('the second stream is closed', second.hasEnded)
+  await ask('q2')
+  await reopen()
+})
+
 test("what a session says right behind the answer of its call is not the call's: it goes home", async (t) => {
   const mcp = await startMcp(t)
   const upstream = await startScripted(null, { tells: true })

@@ -161,8 +161,43 @@ test("where the call's own stream is gone the newest of the session takes its pl
   pushes.send(() => own.reply, 'roots/list', '{}')
   const late = await open()
   streams.add(late.reply)
+  pushes.streamOpened()
   await until('it is heard on the late one', () => late.heard.length === 1)
   assert.equal(late.heard[0]!['id'], '2')
+})
+
+test('requests without a stream are all sent when the client opens one, without waiting for a timer', async (t) => {
+  const open = await openStreams(t)
+  const { reply, heard } = await open()
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const streams = new Set<HttpReply>()
+  const requests = createServerRequests({ streams })
+  requests.send(() => null, 'roots/list', '{}')
+  const cancelled = requests.send(() => null, 'roots/list', '{}')
+  requests.send(() => null, 'elicitation/create', '{}')
+  cancelled.cancel()
+  streams.add(reply)
+  requests.streamOpened()
+  requests.streamOpened()
+  t.mock.timers.reset()
+  await until('the last request arrives', () => heard.some(({ method }) => method === 'elicitation/create'))
+  assert.deepEqual(
+    heard.map(({ id }) => id),
+    ['1', '3']
+  )
+})
+
+test('a request fails if the client opens no stream within thirty seconds', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const requests = createServerRequests({ streams: new Set() })
+  const { answer } = requests.send(() => null, 'roots/list', '{}')
+  let settled: unknown
+  void answer.then((value) => (settled = value))
+  t.mock.timers.tick(29_999)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(settled, undefined)
+  t.mock.timers.tick(1)
+  assert.equal(await text(answer), 'error {"code":-32603,"message":"the client has no open stream"}')
 })
 
 test('a client that does not answer is waited for ten minutes', async (t) => {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { members, valueOf } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { errorAnswer, type Answer } from '../../upstream/transport/call.ts'
@@ -11,11 +10,12 @@ import type { Session } from './client-sessions.ts'
 const ANSWER_TIMEOUT_MS = 600_000
 /** Time to wait for a client without an open stream to open one (mcp-proxy.md#asking-the-client). */
 const STREAM_WAIT_MS = 30_000
-const POLL_MS = 100
 
 interface PendingAnswer {
   readonly resolve: (answer: Answer) => void
   readonly timer: NodeJS.Timeout
+  /** Ends the wait for a stream; null unless the request waits for one. */
+  onStream: ((stream: ResponseWriter | undefined) => void) | null
 }
 
 /** An open request to a session's client. */
@@ -32,6 +32,8 @@ export interface ServerRequests {
    * stream is used.
    */
   send(callStream: () => ResponseWriter | null, method: string, params: string): ServerRequest
+  /** Sends the requests that wait for a stream, because the client has opened one. */
+  streamOpened(): void
   /** Resolves the request that a posted response answers; false if there is none. */
   resolve(message: Message): boolean
   /** Fails all open requests, because the session has ended. */
@@ -63,30 +65,34 @@ export function createServerRequests({ streams }: Pick<Session, 'streams'>): Ser
     if (!waiting) return false
     pending.delete(id)
     clearTimeout(waiting.timer)
+    waiting.onStream?.(undefined)
     waiting.resolve(answer)
     return true
   }
-  const openStream = async (
-    callStream: () => ResponseWriter | null,
-    id: string
-  ): Promise<ResponseWriter | undefined> => {
-    for (let left = STREAM_WAIT_MS; left > 0 && pending.has(id); left -= POLL_MS) {
-      const stream = callStream()
-      if (stream && !stream.isEnded) return stream
-      const newest = [...streams].at(-1)
-      if (newest) return newest
-      await delay(POLL_MS, undefined, { ref: false })
-    }
-    return undefined
+  const newestStream = (): ResponseWriter | undefined => [...streams].at(-1)
+  /** Resolves with the stream that the client opens, undefined after the wait or if the request is settled before. */
+  const waitForStream = (waiting: PendingAnswer) =>
+    new Promise<ResponseWriter | undefined>((resolve) => {
+      const timer = setTimeout(resolve, STREAM_WAIT_MS, undefined).unref()
+      waiting.onStream = (stream) => {
+        clearTimeout(timer)
+        waiting.onStream = null
+        resolve(stream)
+      }
+    })
+  const findStream = async (callStream: () => ResponseWriter | null, waiting: PendingAnswer) => {
+    const stream = callStream()
+    return stream && !stream.isEnded ? stream : (newestStream() ?? waitForStream(waiting))
   }
   return {
     send(callStream, method, params) {
       const id = `"${++lastId}"`
       let sentOn: ResponseWriter | undefined
       const answer = new Promise<Answer>((resolve) => {
-        pending.set(id, { resolve, timer: setTimeout(resolveRequest, ANSWER_TIMEOUT_MS, id, timeoutAnswer).unref() })
+        const timer = setTimeout(resolveRequest, ANSWER_TIMEOUT_MS, id, timeoutAnswer).unref()
+        pending.set(id, { resolve, timer, onStream: null })
       })
-      void openStream(callStream, id).then((stream) => {
+      void findStream(callStream, pending.get(id)!).then((stream) => {
         sentOn = stream
         if (!stream) resolveRequest(id, noStreamAnswer)
         else if (pending.has(id)) stream.sendMessage(requestText(id, method, params))
@@ -95,6 +101,9 @@ export function createServerRequests({ streams }: Pick<Session, 'streams'>): Ser
         if (resolveRequest(id, sessionEndedAnswer)) sentOn?.sendMessage(cancellation(id))
       }
       return { answer, cancel }
+    },
+    streamOpened() {
+      for (const { onStream } of pending.values()) onStream?.(newestStream())
     },
     resolve(message) {
       const response = readResponse(message)

@@ -27,6 +27,7 @@ const EARLY_MS = 30_000
 const PAUSE_MS = 5_000
 /** Time to wait for the replica that renews a token: longer than the limit of its token request. */
 const WAIT_MS = 15_000
+/** Polled, because the database sends no event when another replica stores new tokens. */
 const POLL_MS = 100
 const STORE_ATTEMPTS = 4
 const STORE_PAUSE_MS = 500

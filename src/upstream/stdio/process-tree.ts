@@ -7,6 +7,7 @@ import type { ChildIdentity, ProcessEntry, ReadTable } from './process-table.ts'
 const GRACE_MS = 2_000
 /** Wait after SIGKILL. */
 const KILL_WAIT_MS = 1_000
+/** Polled, because processes that the server started send no event when they exit. */
 const POLL_MS = 50
 /** Limit of SIGKILL rounds, for trees that start processes faster than they are killed. */
 const MAX_ROUNDS = 20
