@@ -16,8 +16,8 @@ const redirectUri = 'http://127.0.0.1:9/api/dashboard/oauth/callback'
 interface Session {
   readonly headers: Record<string, string>
   readonly problem: () => string | undefined
-  /** True once a call was left that waits for the client: the deadlines of later calls wait with it. */
-  hasOpenQuestion: boolean
+  /** True once the server may have asked this client, which never answers: the deadlines of later calls wait too. */
+  mayHaveOpenQuestion: boolean
   close(): Promise<void>
 }
 
@@ -38,7 +38,7 @@ async function openSession(victim: Victim): Promise<Session | undefined> {
   const done = read().catch(() => {})
   return {
     headers,
-    hasOpenQuestion: false,
+    mayHaveOpenQuestion: false,
     problem() {
       const heard = Buffer.concat(chunks)
       // the last event may be incomplete
@@ -135,12 +135,10 @@ async function send(
     const body = legacyBody(method, { ...params, _meta: { progressToken: 'mine' } })
     const given = ['POST', '/mcp', body, 'client', session?.headers] as const
     // a call whose client received a server request waits for the response, which this client never sends
-    const mayWait = params.name?.endsWith('__push') || session?.hasOpenQuestion
-    if (!mayWait) return judge(what, await victim.ask(...given))
+    if (session && params.name?.endsWith('__push')) session.mayHaveOpenQuestion = true
+    if (!session?.mayHaveOpenQuestion) return judge(what, await victim.ask(...given))
     const reply = await victim.ask(...given, LEAVE_MS).catch((error: Error) => error)
-    if (!(reply instanceof Error && reply.name === 'TimeoutError')) return judge(what, asReply(reply))
-    if (session) session.hasOpenQuestion = true
-    return
+    return reply instanceof Error && reply.name === 'TimeoutError' ? undefined : judge(what, asReply(reply))
   }
   const body = modernBody(method, {
     ...params,
