@@ -26,7 +26,8 @@ export class AppError extends Error {
 
 export const invalid = (message: string) => new AppError(400, message)
 export const unauthorized = (message: string) => new AppError(401, message)
-export const forbidden = (message: string) => new AppError(403, message)
+export const forbidden = (message: string, code?: string) =>
+  new AppError(403, message, code === undefined ? {} : { code })
 export const notFound = (what: string, name: string) => new AppError(404, `${what} "${name}" does not exist`)
 export const conflict = (what: string, name: string) => new AppError(409, `${what} "${name}" already exists`)
 export const unavailable = (message: string, retryAfter = 1) => new AppError(503, message, { retryAfter })

@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { parseCredentials } from '../domain/credentials.ts'
+import { NOT_INITIALIZED } from '../domain/error-codes.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../lib/errors.ts'
 import { createFailedLogins } from '../http/failed-logins.ts'
 import { readTraceHeaders } from '../protocol/trace-context.ts'
@@ -115,7 +116,7 @@ export default fp<AuthOptions>(
       if (!is404 && access === 'public') return
       if (is404 && isDashboard(request.url)) throw app.httpErrors.notFound('no such route')
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
-      if (!app.gateway.initialized) throw forbidden('server is not initialized')
+      if (!app.gateway.initialized) throw forbidden('server is not initialized', NOT_INITIALIZED)
       request.caller = authenticate(request, reply, access)
       if (!is404) checkKind(request.caller, access, reply)
       // MCP routes decide after reading the body

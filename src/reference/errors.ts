@@ -61,6 +61,8 @@ A tool that reports a failure is not an HTTP error: the status is 200 and the re
 <!-- prettier-ignore -->
 | Code | With | Meaning |
 |---|---|---|
+| \`not_initialized\` | 403 | There is no administrator yet: \`POST /init\` creates the first |
+| \`enterprise_mode_only\` | 403 | Development mode has no users and clients |
 | \`upstream_oauth_required\` | 400 | The server requires a sign-in: register it with \`oauth_redirect_uri\` |
 | \`upstream_oauth_issuer_changed\` | 409 | The server names a different authorization server than at its first sign-in, or than \`oauth_issuer\` |
 | \`store_full\` | 503 | The disk of the database is full: calls still work, changes do not |

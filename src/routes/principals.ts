@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { ENTERPRISE_MODE_ONLY } from '../domain/error-codes.ts'
 import { forbidden } from '../lib/errors.ts'
 import { clients } from './clients.ts'
 import { users } from './users.ts'
@@ -7,7 +8,7 @@ import { users } from './users.ts'
 export const principals: FastifyPluginAsync<{ mode: 'development' | 'enterprise' }> = async (app, { mode }) => {
   if (mode === 'development') {
     app.addHook('onRequest', () => {
-      throw forbidden('only in enterprise mode')
+      throw forbidden('only in enterprise mode', ENTERPRISE_MODE_ONLY)
     })
   }
   await app.register(users)

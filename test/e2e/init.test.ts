@@ -105,7 +105,8 @@ test('AN-12 before it is initialised nothing is served, started or shown', { ski
   ]
   for (const [method, path, body] of closed) {
     const answer = await anybody.send(method, path, body)
-    assert.deepEqual([answer.status, answer.body], [403, { error: 'server is not initialized' }], `${method} ${path}`)
+    const refusal = { error: 'server is not initialized', code: 'not_initialized' }
+    assert.deepEqual([answer.status, answer.body], [403, refusal], `${method} ${path}`)
   }
   for (const path of ['/', '/index.html', '/assets/x.js', '/api/dashboard/overview']) {
     assert.equal((await anybody.get(path)).status, 404, path)

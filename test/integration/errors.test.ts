@@ -22,7 +22,7 @@ const encoded = (url: string, encoding: string): InjectOptions => ({
   headers: { ...json, 'content-encoding': encoding }
 })
 
-type Case = readonly [request: InjectOptions | string, status: number, error: string | RegExp]
+type Case = readonly [request: InjectOptions | string, status: number, error: string | RegExp, code?: string]
 
 const groups: Readonly<Record<string, readonly Case[]>> = {
   'IN-14 what is missing is a 400, what does not exist a 404': [
@@ -65,8 +65,8 @@ const groups: Readonly<Record<string, readonly Case[]>> = {
     ['/docs/static/..%2f..%2fpackage.json', 404, 'no such file'],
     ['/%zz', 400, 'the path is not a valid URL path'],
     [{ method: 'PATCH', url: '/api/v0/servers/a' }, 405, /^PATCH is not allowed here/],
-    ['/api/v0/users', 403, 'only in enterprise mode'],
-    [post('/api/v0/clients', {}), 403, 'only in enterprise mode'],
+    ['/api/v0/users', 403, 'only in enterprise mode', 'enterprise_mode_only'],
+    [post('/api/v0/clients', {}), 403, 'only in enterprise mode', 'enterprise_mode_only'],
     [{ method: 'POST', url: '/init' }, 409, 'development mode needs no initialisation']
   ],
   'IN-09 a body that is not JSON is refused and nothing is executed': [
@@ -97,7 +97,7 @@ const groups: Readonly<Record<string, readonly Case[]>> = {
 for (const [title, cases] of Object.entries(groups)) {
   test(title, async (t) => {
     const app = await startApp(t)
-    for (const [request, status, error] of cases) await check(app, request, status, error)
+    for (const [request, ...expected] of cases) await check(app, request, ...expected)
   })
 }
 
@@ -240,12 +240,19 @@ test('LI-04 senders that never finish their headers are cut off, and disturb nob
   await closed
 })
 
-async function check(app: FastifyInstance, request: InjectOptions | string, status: number, error: string | RegExp) {
+async function check(
+  app: FastifyInstance,
+  request: InjectOptions | string,
+  status: number,
+  error: string | RegExp,
+  code?: string
+) {
   const answer = await app.inject(request)
   assert.equal(answer.statusCode, status, answer.body)
   assert.match(String(answer.headers['content-type']), /^application\/json/)
-  const body = answer.json<{ error: string }>()
-  assert.deepEqual(Object.keys(body), ['error'])
+  const body = answer.json<{ error: string; code?: string }>()
+  assert.deepEqual(Object.keys(body), code === undefined ? ['error'] : ['error', 'code'])
+  assert.equal(body.code, code)
   if (typeof error === 'string') assert.equal(body.error, error)
   else assert.match(body.error, error)
   assert.doesNotMatch(answer.body, /node_modules|\bat .*:\d+|\/src\//)

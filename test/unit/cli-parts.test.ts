@@ -49,7 +49,7 @@ test('a token that no header can carry is refused without being shown', () => {
 test('each status has its exit code', () => {
   const codes = [400, 401, 403, 404, 409, 500, 502, 503].map((status) => answerFailure(status, 'x').exitCode)
   assert.deepEqual(codes, [2, 4, 4, 3, 5, 1, 1, 1])
-  assert.match(answerFailure(403, 'server is not initialized').hint!, /init-server/)
+  assert.match(answerFailure(403, 'x', 'not_initialized').hint!, /init-server/)
 })
 
 test('the name that was probably meant is found, and none where none is near', () => {

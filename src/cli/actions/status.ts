@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import { ENTERPRISE_MODE_ONLY, NOT_INITIALIZED } from '../../domain/error-codes.ts'
 import { VERSION } from '../../domain/version.ts'
 import type { User } from '../../schemas/principal.ts'
 import type { Metadata } from '../../schemas/system.ts'
@@ -33,9 +34,8 @@ async function readIdentity(cli: Cli) {
     const { name, role } = answer.body
     return { mode: 'enterprise', initialized: true, name, role }
   }
-  if (/only in enterprise mode/.test(answer.message)) return { mode: 'development', initialized: true }
-  const isEmpty = /not initialized/.test(answer.message)
-  return { mode: 'enterprise', initialized: !isEmpty, refusal: answer }
+  if (answer.code === ENTERPRISE_MODE_ONLY) return { mode: 'development', initialized: true }
+  return { mode: 'enterprise', initialized: answer.code !== NOT_INITIALIZED, refusal: answer }
 }
 
 async function count(cli: Cli, kind: KindName): Promise<number | undefined> {

@@ -3,6 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Members } from '../../domain/secrets/difference.ts'
 import type { FileKind } from './check.ts'
 import type { Cli } from '../io/cli.ts'
+import { ENTERPRISE_MODE_ONLY } from '../../domain/error-codes.ts'
 import { Failure } from '../io/failure.ts'
 import { KINDS } from '../io/kinds.ts'
 import type { Records } from '../output/records.ts'
@@ -17,7 +18,7 @@ export async function listPrincipals<K extends 'client' | 'user'>(
     const { body } = await cli.api.get<readonly Records[K][]>(KINDS[kind].path)
     return body.map(withoutAliases)
   } catch (error) {
-    if (error instanceof Failure && /only in enterprise mode/.test(error.message)) return undefined
+    if (error instanceof Failure && error.code === ENTERPRISE_MODE_ONLY) return undefined
     throw error
   }
 }

@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import { ENTERPRISE_MODE_ONLY } from '../../domain/error-codes.ts'
 import { leftOutTitle } from '../../domain/left-out.ts'
 import type { Check, Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
 import type { User } from '../../schemas/principal.ts'
@@ -46,7 +47,7 @@ export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
       isRefused: false
     }
   }
-  if (!/only in enterprise mode/.test(who.message))
+  if (who.code !== ENTERPRISE_MODE_ONLY)
     return { checks: [readiness, failed('token', who)], isRefused: who.exitCode === EXIT.refused }
   const diagnostics = await request<Diagnostics>(cli, '/api/dashboard/diagnostics')
   const checks = diagnostics instanceof Failure ? [failed('diagnostics', diagnostics)] : diagnostics.checks

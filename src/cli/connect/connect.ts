@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { ENTERPRISE_MODE_ONLY } from '../../domain/error-codes.ts'
 import {
   CLIENTS,
   CLIENT_TITLES,
@@ -53,7 +54,7 @@ async function needsToken(cli: Cli): Promise<boolean> {
     await cli.api.get('/api/v0/users/whoami')
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.refused) throw error
-    return !/only in enterprise mode/.test(error.message)
+    return error.code !== ENTERPRISE_MODE_ONLY
   }
   return true
 }

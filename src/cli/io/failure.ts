@@ -1,3 +1,5 @@
+import { NOT_INITIALIZED } from '../../domain/error-codes.ts'
+
 /** Exit codes, listed in docs/reference/cli.md. */
 export const EXIT = {
   done: 0,
@@ -53,7 +55,6 @@ const hints: Readonly<Record<number, string>> = {
 
 /** Creates the Failure for an error response of the gateway. */
 export function answerFailure(status: number, message: string, code?: string): Failure {
-  const isEmpty = status === 403 && /not initialized/.test(message)
-  const hint = isEmpty ? 'create the first administrator with `towpath init-server`' : hints[status]
+  const hint = code === NOT_INITIALIZED ? 'create the first administrator with `towpath init-server`' : hints[status]
   return new Failure(exitCodes[status] ?? EXIT.failed, message, { hint, code: code ?? `http_${status}` })
 }

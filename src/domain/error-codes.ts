@@ -1,0 +1,4 @@
+/** `code` of errors before the first administrator exists. */
+export const NOT_INITIALIZED = 'not_initialized'
+/** `code` of errors on routes that development mode lacks. */
+export const ENTERPRISE_MODE_ONLY = 'enterprise_mode_only'
