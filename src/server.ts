@@ -21,6 +21,8 @@ const CLOSE_MS = 10_000
 export interface Outputs {
   readonly out: (line: string) => void
   readonly log: { write(line: string): void }
+  /** The command line program as a person types it, for the next step that the banner names. */
+  readonly command: string
 }
 
 const baseUrl = ({ address, family, port }: AddressInfo) => {
@@ -28,13 +30,20 @@ const baseUrl = ({ address, family, port }: AddressInfo) => {
   return `http://${family === 'IPv6' && shown !== 'localhost' ? `[${shown}]` : shown}:${port}`
 }
 
-function banner(config: Config, url: string, warnings: readonly string[]): string {
+/** Lines of the start: the address first, then what a person opens or types next. */
+function banner(config: Config, url: string, command: string, warnings: readonly string[]): string {
   const base = config.publicUrl ?? url
+  const isDevelopment = config.mode === 'development'
+  const next = isDevelopment
+    ? [`${command} setup`, 'adds the servers of your MCP clients']
+    : [`${command} login`, 'saves your access token for the command line']
   return [
     `${TITLE} ${VERSION} listens on ${url} (${config.mode} mode)`,
+    ...(isDevelopment ? [`  Dashboard     ${base}`] : []),
     `  MCP endpoint  ${base}/mcp`,
     `  REST API      ${base}/api/v0${config.docs === 'off' ? '' : `, described at ${base}/docs`}`,
-    `  store         ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir}`}`,
+    `  Store         ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir}`}`,
+    `  Next          ${next[0]}  (${next[1]})`,
     ...warnings.map((warning) => `  warning: ${warning}`)
   ].join('\n')
 }
@@ -154,8 +163,15 @@ function exitAfterStart(app: FastifyInstance | undefined, error: unknown, config
   else end()
 }
 
-/** Starts the gateway and serves until a signal. Prints one line and exits if the start fails. */
-export async function startServer(config: Config, warnings: readonly string[], { out, log }: Outputs): Promise<void> {
+/**
+ * Starts the gateway and serves until a signal. Prints one line and exits if the start fails. Resolves with the URL once
+ * it listens.
+ */
+export async function startServer(
+  config: Config,
+  warnings: readonly string[],
+  { out, log, command }: Outputs
+): Promise<string | undefined> {
   // without a listener SIGUSR1 opens Node's inspector to every local user
   process.on('SIGUSR1', () => {})
   process.title = PRODUCT
@@ -174,13 +190,10 @@ export async function startServer(config: Config, warnings: readonly string[], {
     await listen(app, config)
   } catch (error) {
     await app?.close()
-    return refuseStart(error, config)
+    refuseStart(error, config)
+    return undefined
   }
-  out(
-    banner(config, baseUrl(app.server.address() as AddressInfo), [
-      ...warnings,
-      ...initWarnings(app, config),
-      ...nodeWarnings()
-    ])
-  )
+  const url = baseUrl(app.server.address() as AddressInfo)
+  out(banner(config, url, command, [...warnings, ...initWarnings(app, config), ...nodeWarnings()]))
+  return config.publicUrl ?? url
 }

@@ -48,6 +48,10 @@ export interface Config {
   /** Networks of reverse proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly EgressRule[]
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  /** Undefined: text on a terminal and in development mode, otherwise JSON. */
+  readonly logFormat: 'text' | 'json' | undefined
+  /** Opens the dashboard on a desktop terminal in development mode. */
+  readonly openBrowser: boolean
   readonly stdio: {
     readonly enabled: boolean
     /** Absolute paths of the executables that stdio servers may run; null: any. */
@@ -145,6 +149,8 @@ export interface StartFlags {
   readonly otel?: boolean | undefined
   readonly demo?: boolean | undefined
   readonly logLevel?: string | undefined
+  /** False for `--no-open`; commander sets true without the flag. */
+  readonly open?: boolean | undefined
 }
 
 /** Refuses the start with exit code 2. The message is one line for the operator and contains no secret. */
@@ -175,6 +181,7 @@ function createReader(env: Environment, flags: StartFlags, readFile: (path: stri
   }
   const fromFlag = (key: Key): string | undefined => {
     if (key === 'mode') return flags.enterprise ? 'enterprise' : undefined
+    if (key === 'openBrowser') return flags.open === false ? 'off' : undefined
     const value = flags[key as keyof StartFlags]
     return value === undefined ? undefined : String(value)
   }
@@ -371,6 +378,8 @@ export function readConfig(
     allowedOrigins: read('allowedOrigins') ?? [],
     trustedProxies: (read('trustedProxies') ?? []).flat(),
     logLevel: read('logLevel'),
+    logFormat: read('logFormat'),
+    openBrowser: read('openBrowser'),
     stdio: readStdio(read, env),
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
     resultSecrets: read('resultSecrets'),

@@ -192,8 +192,22 @@ export const settings = {
     variable: `${ENV_PREFIX}LOG_LEVEL`,
     flag: '--log-level',
     fallback: 'info',
-    about: 'Lowest level that is logged. Logs are JSON lines on standard error.',
+    about: 'Lowest level that is logged, on standard error.',
     parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
+  },
+  logFormat: {
+    variable: `${ENV_PREFIX}LOG_FORMAT`,
+    otherwise: '`text` on a terminal and in development mode, otherwise `json`',
+    about: 'Format of the log and of the lines printed at the start: `text` for people, `json` for log collectors.',
+    parse: oneOf('text', 'json')
+  },
+  openBrowser: {
+    variable: `${ENV_PREFIX}OPEN_BROWSER`,
+    flag: '--no-open',
+    fallback: 'on',
+    about:
+      'Opens the dashboard in a browser when `towpath start` runs on a terminal of a desktop, in development mode. `off`: never.',
+    parse: onOff
   },
   publicUrl: {
     variable: `${ENV_PREFIX}PUBLIC_URL`,

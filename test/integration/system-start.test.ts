@@ -64,10 +64,12 @@ test('a start that the machine refuses ends with one line that says why', async 
 
 test('the start tells where everything is; a debugger cannot be opened by a signal; SIGTERM ends it with 0', async (t) => {
   const gateway = await startGateway(t, { place: await freshPlace(t, 'pglite') })
-  await until('the banner', () => gateway.output().includes('store'))
+  await until('the banner', () => gateway.output().includes('  Store '))
   for (const text of [
     `listens on ${gateway.url} (development mode)`,
+    `Dashboard     ${gateway.url}\n`,
     `MCP endpoint  ${gateway.url}/mcp`,
+    'Next          towpath setup',
     `described at ${gateway.url}/docs`,
     `embedded, in ${gateway.place.dataDir}`
   ]) {
@@ -91,9 +93,26 @@ test('a first start says at once that it starts and what it makes, and logs noth
   assert.doesNotMatch(process.output(), /^\{/m)
 })
 
+test('output that goes to a log collector consists of JSON lines only, in development mode of text only', async (t) => {
+  const env = { TOWPATH_ADMIN_TOKEN: 'start-admin-token-0123456789' }
+  const isJson = (line: string) => line.startsWith('{"level":')
+  for (const args of [[], ['--enterprise']]) {
+    const isEnterprise = args.length > 0
+    const gateway = await startGateway(t, { args, place: await freshPlace(t, 'pglite'), ...(isEnterprise && { env }) })
+    await until('the banner', () => gateway.output().includes('  Store '))
+    assert.equal(await gateway.stop('SIGTERM'), 0)
+    const lines = gateway.output().trimEnd().split('\n')
+    assert.match(gateway.output(), /stopping/)
+    assert.deepEqual(
+      lines.filter((line) => isJson(line) !== isEnterprise),
+      []
+    )
+  }
+})
+
 test('DA-12 a bind beyond loopback is possible and warned of', async (t) => {
   const gateway = await startGateway(t, { env: { HOST: '0.0.0.0' } })
-  await until('the banner', () => gateway.output().includes('store'))
+  await until('the banner', () => gateway.output().includes('  Store '))
   assert.match(gateway.output(), /warning: listening on 0\.0\.0\.0 without authentication/)
   assert.equal((await gateway.get('/health')).status, 200)
 })
@@ -119,7 +138,7 @@ test('an enterprise gateway whose database is not there yet listens, and is not 
     TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64')
   }
   const process = start(t, ['start', '--enterprise', '--port', String(port)], env)
-  await until('the banner', () => process.output().includes('store'))
+  await until('the banner', () => process.output().includes('  Store '))
   assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200)
   assert.equal((await fetch(`http://127.0.0.1:${port}/ready`)).status, 503)
   assert.doesNotMatch(process.output(), /unexpected fault/)
@@ -128,7 +147,7 @@ test('an enterprise gateway whose database is not there yet listens, and is not 
 test('a free port is asked for with 0 and told', async (t) => {
   const { dataDir } = await freshPlace(t, 'pglite')
   const process = start(t, ['start', '--port', '0', '--data-dir', dataDir, '--log-level', 'silent'])
-  await until('the banner', () => process.output().includes('store'))
+  await until('the banner', () => process.output().includes('  Store '))
   const url = /listens on (\S+)/.exec(process.output())![1]!
   assert.equal((await fetch(`${url}/ready`)).status, 200)
 })

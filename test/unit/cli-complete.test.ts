@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Command } from 'commander'
-import { browserCommand } from '../../src/cli/io/browser.ts'
+import { browserCommand, canOpenBrowser } from '../../src/cli/io/browser.ts'
 import { OPERANDS, OPTION_VALUES, completionAt } from '../../src/cli/completion/context.ts'
 import { createInertProgram } from '../../src/cli/reference.ts'
 import { createSpinner } from '../../src/cli/io/spinner.ts'
@@ -84,4 +84,17 @@ test('waiting is told on a terminal alone, once it takes long, and leaves nothin
     waitingOn(stderr, {}, { TERM: 'dumb' })
   ]
   for (const waiting of silent) assert.equal(waiting(work), work)
+})
+
+test('a browser is opened only where the person at the terminal can see it', () => {
+  const can = (env: Record<string, string>, platform: NodeJS.Platform = 'linux') => canOpenBrowser({ env }, platform)
+  assert.deepEqual(
+    [can({ DISPLAY: ':0' }), can({ WAYLAND_DISPLAY: 'wayland-0' }), can({}, 'darwin')],
+    [true, true, true]
+  )
+  assert.deepEqual(
+    [can({}), can({ DISPLAY: ':10', SSH_CONNECTION: 'a' }), can({ CI: '1' }, 'darwin')],
+    [false, false, false]
+  )
+  assert.equal(can({ BROWSER: 'w3m' }), true)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLogOutput, formatLine } from '../../src/cli/io/readable-log.ts'
+import { createLogOutput, createNoticeOutput, formatLine } from '../../src/cli/io/readable-log.ts'
 
 const time = Date.parse('2026-11-21T12:00:01.234Z')
 const line = (more: object) => formatLine(`${JSON.stringify({ level: 40, time, pid: 1, hostname: 'h', ...more })}\n`)
@@ -33,14 +33,25 @@ test('what is no JSON is passed on as it is', () => {
   assert.equal(formatLine('plain\n'), 'plain\n')
 })
 
-test('a terminal gets lines for people, everything else the lines as they are', () => {
-  const json = `${JSON.stringify({ level: 30, time, msg: 'stopping', signal: 'SIGTERM' })}\n`
-  const writtenTo = (isTTY: boolean | undefined) => {
-    const written: string[] = []
-    const stream = { write: (text: string) => written.push(text), ...(isTTY === undefined ? {} : { isTTY }) }
-    createLogOutput(stream).write(json)
-    return written
-  }
-  assert.deepEqual(writtenTo(true), ['12:00:01.234 INFO  stopping signal=SIGTERM\n'])
-  assert.deepEqual([writtenTo(false), writtenTo(undefined)], [[json], [json]])
+const stopping = `${JSON.stringify({ level: 30, time, msg: 'stopping', signal: 'SIGTERM' })}\n`
+const collect = () => {
+  const written: string[] = []
+  return { written, stream: { write: (text: string) => written.push(text) } }
+}
+
+test('the text format shows log lines to people, the JSON format leaves them as they are', () => {
+  const [text, json] = [collect(), collect()]
+  createLogOutput(text.stream, 'text').write(stopping)
+  createLogOutput(json.stream, 'json').write(stopping)
+  assert.deepEqual(text.written, ['12:00:01.234 INFO  stopping signal=SIGTERM\n'])
+  assert.deepEqual(json.written, [stopping])
+})
+
+test('a notice of several lines is one log line in the JSON format', () => {
+  const [text, json] = [collect(), collect()]
+  createNoticeOutput(text.stream, 'text')('one\ntwo')
+  createNoticeOutput(json.stream, 'json')('one\ntwo')
+  assert.deepEqual(text.written, ['one\ntwo\n'])
+  assert.equal(json.written.length, 1)
+  assert.match(json.written[0]!, /^\{"level":30,.*"msg":"one\\ntwo"\}\n$/)
 })

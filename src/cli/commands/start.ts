@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander'
 import { ConfigError, readConfig, type Config, type Environment, type StartFlags } from '../../config/config.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { exitWithNpm } from '../io/npm-parent.ts'
-import { createLogOutput } from '../io/readable-log.ts'
+import { canOpenBrowser, openBrowser } from '../io/browser.ts'
+import { createLogOutput, createNoticeOutput } from '../io/readable-log.ts'
 
 /** Environment of the command, passed in so that tests need no process. */
 export interface StartIo {
@@ -36,6 +37,7 @@ export function addStart(program: Command, io: StartIo): void {
     .option('--database-url <url>', 'use PostgreSQL instead of the embedded store (DATABASE_URL)')
     .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
     .option('--otel', 'serve GET /metrics (OTEL_ENABLED)')
+    .option('--no-open', 'do not open the dashboard in a browser (TOWPATH_OPEN_BROWSER)')
     .option('--demo', 'register the bundled demo server (TOWPATH_DEMO)')
     .option(
       '--log-level <level>',
@@ -51,9 +53,23 @@ export function addStart(program: Command, io: StartIo): void {
     })
 }
 
-async function serve(config: Config, warnings: readonly string[], { env, out }: StartIo): Promise<void> {
+/** A clone has no `towpath` on the PATH, and neither has who runs the package with npx. */
+const typedCommand = ({ npm_lifecycle_event: script }: Environment) =>
+  script === 'start' || script === 'npx' ? `npx ${PRODUCT}` : PRODUCT
+
+async function serve(config: Config, warnings: readonly string[], { env }: StartIo): Promise<void> {
   exitWithNpm(env)
+  const { stdin, stdout, stderr } = process
+  const isForPeople = (stream: { readonly isTTY?: boolean }) => stream.isTTY || config.mode === 'development'
+  const formatFor = (stream: { readonly isTTY?: boolean }) =>
+    config.logFormat ?? (isForPeople(stream) ? 'text' : 'json')
   // `--help` and client commands do not load the server
   const { startServer } = await import('../../server.ts')
-  await startServer(config, warnings, { out, log: createLogOutput(process.stderr) })
+  const url = await startServer(config, warnings, {
+    out: createNoticeOutput(stdout, formatFor(stdout)),
+    log: createLogOutput(stderr, formatFor(stderr)),
+    command: typedCommand(env)
+  })
+  const isAttended = stdin.isTTY && stdout.isTTY && config.mode === 'development' && config.openBrowser
+  if (url !== undefined && isAttended && canOpenBrowser({ env })) await openBrowser({ env }, url)
 }

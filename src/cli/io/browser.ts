@@ -21,6 +21,13 @@ export function browserCommand(
   return ['xdg-open', url]
 }
 
+/** True if a browser that this process opens can be seen by the person at its terminal. */
+export function canOpenBrowser({ env }: Pick<CliIo, 'env'>, platform = process.platform): boolean {
+  if (env.BROWSER?.trim()) return true
+  if (env.CI || env.SSH_CONNECTION || env.SSH_TTY) return false
+  return platform === 'darwin' || platform === 'win32' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY)
+}
+
 /** Removes `TOWPATH_*` variables, such as the token, from the browser's environment. */
 const withoutTowpathVariables = (env: CliIo['env']) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !/^TOWPATH_/i.test(name)))
@@ -29,7 +36,7 @@ const withoutTowpathVariables = (env: CliIo['env']) =>
  * Starts a browser without a shell. Returns false if the command could not be started; the page itself may still fail
  * to load.
  */
-export async function openBrowser(io: CliIo, url: string): Promise<boolean> {
+export async function openBrowser(io: Pick<CliIo, 'env'>, url: string): Promise<boolean> {
   const [command = '', ...args] = browserCommand(io, url)
   try {
     const child = spawn(command, args, {

@@ -22,14 +22,27 @@ interface Line {
 
 const formatFact = (value: unknown) => escapeText(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT)
 
-/** Writes log lines: unchanged to a pipe, formatted to a terminal. */
-export const createLogOutput = (stream: { readonly isTTY?: boolean; write(text: string): unknown }) => ({
+/** Format of log lines: `text` for people, `json` for log collectors. */
+export type LogFormat = 'text' | 'json'
+
+/** Writes log lines, which arrive as JSON, in this format. */
+export const createLogOutput = (stream: { write(text: string): unknown }, format: LogFormat) => ({
   write(line: string): void {
-    stream.write(stream.isTTY ? formatLine(line) : line)
+    stream.write(format === 'text' ? formatLine(line) : line)
   }
 })
 
-/** Formats a log line for a terminal; control characters are escaped. */
+const INFO = 30
+
+/** Writes text for people; in JSON format as one log line, so that a collector gets no line of another kind. */
+export const createNoticeOutput =
+  (stream: { write(text: string): unknown }, format: LogFormat) =>
+  (text: string): void => {
+    const json = () => JSON.stringify({ level: INFO, time: Date.now(), pid: process.pid, msg: text })
+    stream.write(`${format === 'text' ? text : json()}\n`)
+  }
+
+/** Formats a log line for people; control characters are escaped. */
 export function formatLine(json: string): string {
   let line: Line
   try {
