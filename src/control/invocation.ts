@@ -4,20 +4,20 @@ import { AppError, notFound, unauthorized } from '../lib/errors.ts'
 import type { ItemKind } from '../registry/model/model.ts'
 import { aliasedContents } from '../mcp/aliased-contents.ts'
 import { createSlotSet, type SlotItem } from '../lib/slot-set.ts'
-import { adaptResult, errorCode, errorMessage } from '../upstream/era-bridge.ts'
+import { createCall, recordAnswer } from '../upstream/client-calls.ts'
+import type { AlwaysResolves, CallRequest, CallSurface, CallTarget, ClientCalls } from '../upstream/client-calls.ts'
+import { errorCode, errorMessage } from '../upstream/era-bridge.ts'
 import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
-import type { DataPlane } from '../mcp/request-context.ts'
 import type { Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
-import { Observation, REST_ENDPOINT, type CallKind, type Observer } from '../observe/observation.ts'
+import { REST_ENDPOINT, type CallKind, type InboundCall, type Observation } from '../observe/observation.ts'
 import { paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { Payload } from '../json/payload.ts'
 import { itemRecord, itemRecords } from './records.ts'
 import { anyByUri, globalScope, type ResourceTarget } from '../catalog/scope.ts'
-import { Call, countBytes, silentSink, type Answer, type OutgoingRequest } from '../upstream/transport/call.ts'
+import { silentSink, type Answer, type Call } from '../upstream/transport/call.ts'
 import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
-import { traceMembers } from '../protocol/trace-context.ts'
 import type { Caller, DisconnectSignal } from '../catalog/caller.ts'
 
 export interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
@@ -25,11 +25,25 @@ export interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | '
   endCalls(principals: ReadonlySet<string>): void
 }
 
-/** A REST call in progress. */
-interface ActiveCall extends SlotItem {
-  readonly principal: string
-  readonly call: Call
+/** A request for a call over REST. */
+interface RestCall extends CallRequest, SlotItem {
+  readonly caller: Caller
+  /** Qualified name of the tool or prompt, or URI of the resource. */
+  readonly name: string
+  /** JSON text of the arguments. */
+  readonly args: string | undefined
+  readonly signal: DisconnectSignal
+  /** Null until the call is sent. */
+  call: Call | null
 }
+
+interface RestTarget extends CallTarget {
+  readonly method: string
+  /** Returns the REST answer, JSON text, from the server's result. */
+  readonly present: (result: Payload) => Buffer | string
+}
+
+type RestSurface = CallSurface<RestCall, RestTarget, Buffer | string> & AlwaysResolves<RestCall, RestTarget>
 
 const labels: Record<ItemKind, string> = {
   tool: 'tool',
@@ -45,25 +59,19 @@ const disabled = (kind: string, name: string) => new AppError(409, `${kind} "${n
 /** Error codes for a missing resource: -32602 since 2026-07-28, -32002 before. */
 const noSuchResource = new Set<unknown>([-32002, -32602])
 
-function refusalOf({ name }: CatalogServer, { method }: OutgoingRequest, answer: Answer): AppError {
+function refusalOf({ server, method }: RestTarget, answer: Answer): AppError {
   const isMissing = method === 'resources/read' && noSuchResource.has(errorCode(answer))
-  return new AppError(isMissing ? 404 : 502, serverError(name, errorMessage(answer)))
-}
-
-/** A request and its target server. */
-interface PreparedCall {
-  readonly server: CatalogServer
-  readonly request: OutgoingRequest
+  return new AppError(isMissing ? 404 : 502, serverError(server.name, errorMessage(answer)))
 }
 
 const revoked = new UpstreamFailure('cancelled', 'the access token is no longer valid')
 
 /** Converts a call's error to the error that the caller gets. */
-function callerError(error: unknown, call: Call | undefined, server: CatalogServer | undefined): unknown {
-  if (call?.stopped === revoked) return unauthorized(revoked.message)
-  if (call?.stopped === permissionWithdrawn)
+function callerError(error: unknown, call: Call, server: CatalogServer): unknown {
+  if (call.stopped === revoked) return unauthorized(revoked.message)
+  if (call.stopped === permissionWithdrawn)
     return new AppError(409, permissionWithdrawn.message, { cause: permissionWithdrawn })
-  return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
+  return error instanceof UpstreamFailure ? toAppError(error, server.name) : error
 }
 
 /** Throws a 404 AppError for an unknown name. */
@@ -91,78 +99,96 @@ function resolveResource(catalog: Catalog, uri: string): ResourceTarget {
   throw item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
 }
 
+const describe = ({ caller }: RestCall): InboundCall => ({
+  caller,
+  endpoint: REST_ENDPOINT,
+  via: 'rest',
+  requestId: caller.requestId
+})
+
+const bytesOf = (result: Payload) => result.bytes
+const promptOf = (result: Payload) => renamedMeta(result.toString())
+
+/** Finds an enabled tool or prompt. */
+function resolveNamed(
+  catalog: Catalog,
+  kind: 'tool' | 'prompt',
+  { name, args }: RestCall,
+  observation: Observation
+): RestTarget {
+  const item = findNamed(catalog, kind, name)
+  const { server } = item
+  observation.setTarget(server.name, item.alias)
+  checkEnabled(item, name)
+  const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
+  const headers =
+    item.paramHeaders.headers.length > 0 ? paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}')) : []
+  const present = kind === 'tool' ? bytesOf : promptOf
+  return { server, method: methodOf[kind], members, name: item.name, headers, present }
+}
+
+/** Finds an enabled resource. */
+function resolveUri(catalog: Catalog, { name }: RestCall, observation: Observation): RestTarget {
+  const target = resolveResource(catalog, name)
+  const { server, uri, isAlias } = target
+  observation.setTarget(server.name, uri)
+  const present = isAlias ? (result: Payload) => aliasedContents(result, target).bytes : bytesOf
+  return { server, method: 'resources/read', members: `"uri":${JSON.stringify(uri)}`, name: uri, present }
+}
+
 /**
  * Creates the REST operations on tools, prompts and resources (http-contract.md#tool-invocation,
  * http-contract.md#prompt-record).
  */
-export function createInvocation(catalog: () => Catalog, core: DataPlane, observer: Observer): Invocation {
-  const running = createSlotSet<ActiveCall>()
-  /**
-   * Runs one call and reports it to the observer, also if it fails. `prepare` resolves the target, or throws the error
-   * that the caller gets. One function, since each additional promise is a measurable part of a call's cost.
-   */
-  const run = async (
-    kind: CallKind,
-    caller: Caller,
-    name: string,
-    signal: DisconnectSignal,
-    prepare: (observation: Observation) => PreparedCall
-  ): Promise<Payload> => {
-    const { requestId, key: principal } = caller
-    const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
-    observation.setTarget(undefined, name)
-    let active: ActiveCall | undefined
-    let server: CatalogServer | undefined
+export function createInvocation(catalog: () => Catalog, calls: ClientCalls): Invocation {
+  const running = createSlotSet<RestCall>()
+  const exchange = async (request: RestCall, target: RestTarget): Promise<Buffer | string> => {
+    const { caller, signal } = request
+    const { key: principal } = caller
+    const { server, method, members } = target
+    const observation = request.observation!
+    const outgoing = calls.prepare(observation, method, target, '', caller.trace)
+    const call = createCall(outgoing, silentSink, observation, members.length)
+    request.call = call
     try {
-      const prepared = prepare(observation)
-      const { request } = prepared
-      server = prepared.server
-      const { method } = request
-      const trace = observation.startSpan(caller.trace)
-      const meta = trace && observer.tracer ? traceMembers(trace) : ''
-      const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
-      call.countedBytes = countBytes(request.members.length)
-      call.observation = observation
-      observation.params = request.members
       if (signal.isDisconnected) throw callerDisconnected()
       signal.onDisconnect = () => call.stop(callerDisconnected())
-      active = { principal, call, slot: -1 }
-      running.add(active)
-      const { answer, era } = await core.forward(server, call, { era: 'modern', owner: principal, principal })
-      if (answer.kind === 'error') {
-        observation.end('failed', errorMessage(answer))
-        throw refusalOf(server, request, answer)
-      }
+      running.add(request)
+      const forwarded = await calls.send(server, call, { era: 'modern', owner: principal, principal })
+      const { answer, era } = forwarded
       const adaptation = { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' } as const
-      const result = adaptResult(answer.body, adaptation)
-      observation.complete(answer.body)
-      return result
+      const result = recordAnswer(observation, forwarded, adaptation)
+      if (answer.kind === 'error') throw refusalOf(target, answer)
+      return target.present(result)
     } catch (error) {
-      const failure = callerError(error, active?.call, server)
-      observation.fail(failure)
-      throw failure
+      throw callerError(error, call, server)
     } finally {
       signal.onDisconnect = null
-      if (active) running.delete(active)
+      running.delete(request)
     }
   }
-  const runNamed = (
-    kind: 'tool' | 'prompt',
+  const run = (
+    surface: RestSurface,
     caller: Caller,
     name: string,
     args: string | undefined,
     signal: DisconnectSignal
-  ): Promise<Payload> =>
-    run(kind, caller, name, signal, (observation) => {
-      const item = findNamed(catalog(), kind, name)
-      const { server } = item
-      observation.setTarget(server.name, item.alias)
-      checkEnabled(item, name)
-      const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
-      const headers =
-        item.paramHeaders.headers.length > 0 ? paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}')) : []
-      return { server, request: { method: methodOf[kind], members, meta: '', name: item.name, headers } }
-    })
+  ) => calls.run(surface, { caller, name, args, signal, observation: null, call: null, slot: -1 })
+  const surfaceOf = (kind: CallKind, resolve: (request: RestCall, observation: Observation) => RestTarget) => ({
+    kind,
+    describe,
+    resolve(request: RestCall, observation: Observation) {
+      observation.setTarget(undefined, request.name)
+      return resolve(request, observation)
+    },
+    exchange,
+    fail(_request: RestCall, _target: RestTarget, error: unknown): never {
+      throw error
+    }
+  })
+  const tools = surfaceOf('tool', (request, observation) => resolveNamed(catalog(), 'tool', request, observation))
+  const prompts = surfaceOf('prompt', (request, observation) => resolveNamed(catalog(), 'prompt', request, observation))
+  const resources = surfaceOf('resource', (request, observation) => resolveUri(catalog(), request, observation))
 
   return {
     list(_caller, kind, name) {
@@ -176,24 +202,11 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       if (!item) throw notFound(labels[kind], name)
       return itemRecord(current, item)
     },
-    invoke: async (caller, name, args, signal) => (await runNamed('tool', caller, name, args ?? '{}', signal)).bytes,
-    async render(caller, name, args, signal) {
-      const result = await runNamed('prompt', caller, name, JSON.stringify(args), signal)
-      return renamedMeta(result.toString())
-    },
-    async read(caller, uri, signal) {
-      let target: ResourceTarget | undefined
-      const result = await run('resource', caller, uri, signal, (observation) => {
-        target = resolveResource(catalog(), uri)
-        const { server, uri: own } = target
-        observation.setTarget(server.name, own)
-        const members = `"uri":${JSON.stringify(own)}`
-        return { server, request: { method: 'resources/read', members, meta: '', name: own } }
-      })
-      return (target?.isAlias ? aliasedContents(result, target) : result).bytes
-    },
+    invoke: (caller, name, args, signal) => run(tools, caller, name, args ?? '{}', signal),
+    render: (caller, name, args, signal) => run(prompts, caller, name, JSON.stringify(args), signal),
+    read: (caller, uri, signal) => run(resources, caller, uri, undefined, signal),
     endCalls(principals) {
-      for (const { principal, call } of running) if (principals.has(principal)) call.stop(revoked)
+      for (const { caller, call } of running) if (principals.has(caller.key)) call?.stop(revoked)
     },
     hasToolProperty(name, property) {
       const { definition } = findNamed(catalog(), 'tool', name).stored

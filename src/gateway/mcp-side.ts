@@ -5,6 +5,7 @@ import type { DataPlane, McpContext } from '../mcp/request-context.ts'
 import { ownerOf } from '../mcp/session-callbacks.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { createInvocation, type Invocation } from '../control/invocation.ts'
+import { ClientCalls } from '../upstream/client-calls.ts'
 import type { ListRefresh } from './list-refresh.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
 import { allowedTo, scopeAt } from '../catalog/scope.ts'
@@ -37,18 +38,19 @@ export function createMcpSide(
     },
     recordClient: (endpoint, client) => (hasDashboard ? clientActivity.recordClient(endpoint, client) : null),
     allows: (caller, server) => allows(allowedTo(live.current, caller), server),
-    forward(server, call, origin) {
-      refresher.refreshIfStale(server.stored.id)
-      return upstreams.get(server).call(call, origin)
-    },
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
     refusals: createMcpRefusals(() => live.current, registry.recordRefusal)
   }
+  const clientCalls = new ClientCalls(observer, (server, call, origin) => {
+    refresher.refreshIfStale(server.stored.id)
+    return upstreams.get(server).call(call, origin)
+  })
   const context = createMcpContext({
     registry,
     config,
     version,
     dataPlane,
+    clientCalls,
     observer,
     listChanges,
     subscriptions,
@@ -59,7 +61,7 @@ export function createMcpSide(
     log
   })
   const downstream = createDownstream(context, log)
-  const invocation = createInvocation(() => live.current, dataPlane, observer)
+  const invocation = createInvocation(() => live.current, clientCalls)
   notifications.subscribe(({ name }, method, params) => {
     if (method === 'notifications/elicitation/complete') context.elicitations.complete(name, params)
   })

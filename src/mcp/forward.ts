@@ -1,9 +1,10 @@
 import { INPUT_REQUIRED, META } from '../domain/mcp-constants.ts'
-import { adaptError, adaptResult, errorMessage, readAnswer } from '../upstream/era-bridge.ts'
+import { adaptError, readAnswer } from '../upstream/era-bridge.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import { valueOf } from '../json/json.ts'
 import type { Payload } from '../json/payload.ts'
-import { Call, countBytes, type Answer, type OutgoingRequest, type UpstreamAnswer } from '../upstream/transport/call.ts'
+import { createCall, recordAnswer, type CallTarget } from '../upstream/client-calls.ts'
+import type { Answer, Call, OutgoingRequest, UpstreamAnswer } from '../upstream/transport/call.ts'
 import { callerDisconnected, UpstreamFailure, type FailureReason } from '../protocol/upstream-failure.ts'
 import { permissionWithdrawn } from './withdrawal.ts'
 import type { RequestContext } from './request-context.ts'
@@ -16,12 +17,10 @@ import { runInputRounds, InputRefusedError, MAX_INPUT_ROUNDS } from './input/inp
 import { CallSink } from './input/call-sink.ts'
 import { answerUrlElicitation, attributeUrlElicitations } from './input/url-elicitation.ts'
 import {
-  contextToForward,
   isBaggage,
   isTraceKey,
   parseTraceContext,
   readTraceHeaders,
-  traceMembers,
   type TraceContext,
   type TracePolicy
 } from '../protocol/trace-context.ts'
@@ -88,39 +87,32 @@ function replyFailure(context: RequestContext, server: CatalogServer, failure: U
 /** Methods whose results may contain resource links. */
 const methodsWithLinks = new Set(['tools/call', 'prompts/get'])
 
-function replyAnswer(
-  context: RequestContext,
-  server: CatalogServer,
-  forwarded: UpstreamAnswer,
-  handlers?: ResponseHandlers
-): void {
+function replyAnswer(context: RequestContext, target: McpTarget, forwarded: UpstreamAnswer): void {
   const { reply, message, era, mcp, scope, caller, session } = context
+  const { method } = message
   const { answer } = forwarded
+  const { server, rewrite } = target
+  const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: mcp.serverInfo }
+  const result = recordAnswer(context.observation!, forwarded, adaptation)
   if (answer.kind === 'error') {
-    context.observation?.end('failed', errorMessage(answer))
-    if (handlers?.onError?.(answer)) return
+    if (target.onError?.(answer)) return
     if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(context, server.name, answer)) return
     if (session) mcp.elicitations.recordRequired(server.name, answer, { session, reply })
     const shown = needsAttribution(scope) ? attributeUrlElicitations(answer, server.name) : answer.body
     const { body, status } = adaptError(shown, era)
     return reply.sendAnswer(message.id, { kind: 'error', body }, status)
   }
-  const { method } = message
-  const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: mcp.serverInfo }
-  const result = adaptResult(answer.body, adaptation)
-  context.observation?.complete(answer.body)
   if (methodsWithLinks.has(method)) mcp.resourceLinks.record(caller.key, server.name, answer.body)
   // checked on the original result, which is already parsed: the adapted one would be parsed again
   const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
   const attributed = needsNames ? readAnswer(() => attributeResult(result, server.name)) : result
-  const rewrite = handlers?.rewrite
   reply.sendAnswer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(attributed)) : attributed })
 }
 
-/** Hooks with which a method handles the upstream's response. */
-export interface ResponseHandlers {
+/** Target of an MCP request, with hooks for the server's response. */
+export interface McpTarget extends CallTarget {
   /** Applied to a result last, before it is sent. */
-  readonly rewrite?: (result: Payload) => Payload
+  readonly rewrite?: ((result: Payload) => Payload) | undefined
   /** Handles an error response; returns false to let the error be sent. */
   readonly onError?: (answer: Answer) => boolean
 }
@@ -131,28 +123,20 @@ type Token = string | undefined
 /** Methods whose result may be `input_required` (mcp-proxy.md#modern-wire). */
 const methodsWithInput = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** Creates a call together with the sink for messages that arrive before its response. */
-function createCall(
-  context: RequestContext,
-  server: CatalogServer,
-  request: OutgoingRequest,
-  token: string | undefined
-) {
-  const sink = new CallSink(context, server, token)
-  const call = new Call(request, sink)
-  call.countedBytes = countBytes(context.message.text.length)
-  call.observation = context.observation
+/** Creates a call, whose sink receives the messages that arrive before its response. */
+function openCall(context: RequestContext, request: OutgoingRequest, sink: CallSink): Call {
+  const call = createCall(request, sink, context.observation, context.message.text.length)
   sink.call = call
-  return { call, sink }
+  return call
 }
 
-function forwardCall(context: RequestContext, server: CatalogServer, call: Call): Promise<UpstreamAnswer> {
+function sendCall(context: RequestContext, server: CatalogServer, call: Call): Promise<UpstreamAnswer> {
   const { session, era, caller, mcp } = context
   const principal = caller.key
   const origin = session
     ? { era, principal, owner: ownerOf(session), callbacks: sessionCallbacksOf(context, session) }
     : { era, principal, owner: principal, callbacks: undefined }
-  return mcp.dataPlane.forward(server, call, origin)
+  return mcp.calls.send(server, call, origin)
 }
 
 /** Sends an `input_required` result and parks the call until the caller returns (mcp-proxy.md#parked-calls). */
@@ -178,28 +162,17 @@ function failParkedCall({ pendingCall }: ParkedCall<PendingCall>, reason: Failur
 }
 
 /** Waits for the response of a modern caller's call, or for the upstream's first questions. */
-async function awaitProgress(
-  context: RequestContext,
-  server: CatalogServer,
-  pendingCall: PendingCall,
-  round: number,
-  handlers?: ResponseHandlers
-) {
+async function awaitProgress(context: RequestContext, target: McpTarget, pendingCall: PendingCall, round: number) {
   const { reply, mcp } = context
   mcp.heartbeat.add(reply)
   reply.onAbort = () => pendingCall.call.stop(callerDisconnected())
   const { forwarded, questions } = await pendingCall.next()
-  if (forwarded) replyAnswer(context, server, forwarded, handlers)
-  else if (questions) askCaller(context, { pendingCall, server: server.name, round, questions })
+  if (forwarded) replyAnswer(context, target, forwarded)
+  else if (questions) askCaller(context, { pendingCall, server: target.server.name, round, questions })
 }
 
 /** Resumes a parked call with the caller's answers; if answers are missing, the same questions are sent again. */
-function resumeParked(
-  context: RequestContext,
-  server: CatalogServer,
-  state: string,
-  handlers?: ResponseHandlers
-): Promise<void> | void {
+async function resumeParked(context: RequestContext, target: McpTarget, state: string): Promise<void> {
   const parked = context.mcp.inputRequiredStore.take(context, state)
   const answers = readInputResponses(context.message, parked.questions)
   if (!answers) return askCaller(context, parked)
@@ -207,37 +180,31 @@ function resumeParked(
   context.observation = pendingCall.observation
   pendingCall.sink.attach(context, readMeta(context.message).progressToken)
   questions.forEach(({ answer }, i) => answer(answers[i]!))
-  return awaitProgress(context, server, pendingCall, round + 1, handlers)
+  return awaitProgress(context, target, pendingCall, round + 1)
 }
 
 /**
  * Forwards a legacy caller's call. With a session the call survives a dropped stream, because the client can reconnect.
  */
-async function forwardLegacy(
-  context: RequestContext,
-  server: CatalogServer,
-  request: OutgoingRequest,
-  token: Token,
-  handlers?: ResponseHandlers
-) {
+async function forwardLegacy(context: RequestContext, target: McpTarget, request: OutgoingRequest, token: Token) {
   const { message, reply, session, mcp } = context
-  const { call, sink } = createCall(context, server, request, token)
+  const { server } = target
+  const sink = new CallSink(context, server, token)
+  const call = openCall(context, request, sink)
   const active = session && { id: message.id, call, slot: -1 }
   if (active) session.calls.add(active)
   else reply.onAbort = () => call.stop(callerDisconnected())
   mcp.heartbeat.add(reply)
   const sendRound = (next: OutgoingRequest): Promise<UpstreamAnswer> => {
-    active!.call = new Call(next, sink)
-    active!.call.observation = context.observation
-    active!.call.countedBytes = countBytes(next.members.length)
+    active!.call = createCall(next, sink, context.observation, next.members.length)
     sink.call = active!.call
-    return forwardCall(context, server, active!.call)
+    return sendCall(context, server, active!.call)
   }
   try {
-    const first = await forwardCall(context, server, call)
+    const first = await sendCall(context, server, call)
     const last = active && first.era === 'modern' ? await runInputRounds(first, sink, request, sendRound) : first
     sink.close()
-    replyAnswer(context, server, last, handlers)
+    replyAnswer(context, target, last)
   } finally {
     if (active) session.calls.delete(active)
     sink.close()
@@ -245,52 +212,33 @@ async function forwardLegacy(
 }
 
 /** Forwards a modern caller's call, or resumes it; the upstream's requests become `input_required` results. */
-function forwardModern(
-  context: RequestContext,
-  server: CatalogServer,
-  request: OutgoingRequest,
-  token: Token,
-  handlers?: ResponseHandlers
-) {
+function forwardModern(context: RequestContext, target: McpTarget, request: OutgoingRequest, token: Token) {
   const requestState = context.message.param('requestState')
-  if (context.mcp.inputRequiredStore.isOwnState(requestState))
-    return resumeParked(context, server, requestState, handlers)
-  const { call, sink } = createCall(context, server, request, token)
+  if (context.mcp.inputRequiredStore.isOwnState(requestState)) return resumeParked(context, target, requestState)
+  const sink = new CallSink(context, target.server, token)
+  const call = openCall(context, request, sink)
   const pendingCall = new PendingCall(call, sink, context.observation)
   if (methodsWithInput.has(request.method)) sink.inputRequester = pendingCall
-  pendingCall.start(forwardCall(context, server, call))
-  return awaitProgress(context, server, pendingCall, 0, handlers)
+  pendingCall.start(sendCall(context, target.server, call))
+  return awaitProgress(context, target, pendingCall, 0)
 }
 
 /**
- * Forwards a client's request and sends the upstream's response. `members` is the JSON text of `params` without braces,
- * with names rewritten. A disconnect cancels the call, unless it belongs to a legacy session, which can still fetch the
- * result (mcp-proxy.md#cancellation-and-disconnect).
+ * Sends a client's call to its server, and the server's response to the client. A disconnect cancels the call, unless it
+ * belongs to a legacy session, which can still fetch the result (mcp-proxy.md#cancellation-and-disconnect).
  */
-export async function forward(
-  context: RequestContext,
-  server: CatalogServer,
-  { members, name, headers }: Pick<OutgoingRequest, 'members' | 'name' | 'headers'>,
-  handlers?: ResponseHandlers
-): Promise<void> {
-  const { message, era } = context
-  const { tracer, traceContext: policy } = context.mcp.observer
-  const meta = readMeta(message, tracer !== undefined, policy)
-  const { progressToken } = meta
-  const callerTrace = meta.trace ?? readTraceHeaders(context.headers)
-  const trace = context.observation
-    ? context.observation.startSpan(callerTrace)
-    : contextToForward(policy, undefined, callerTrace)
-  const fragment = tracer && trace ? joinMembers(meta.fragment, traceMembers(trace)) : meta.fragment
-  // no spread: it costs a tenth of a call's CPU time
-  const request: OutgoingRequest = { method: message.method, members, meta: fragment, name, headers, trace }
-  if (context.observation) context.observation.params = members
-  try {
-    await (era === 'legacy' ? forwardLegacy : forwardModern)(context, server, request, progressToken, handlers)
-  } catch (error) {
-    context.observation?.fail(error)
-    if (error instanceof InputRefusedError) return context.reply.sendError(message.id, error.code, error.message)
-    if (!(error instanceof UpstreamFailure)) throw error
-    replyFailure(context, server, error)
-  }
+export function forward(context: RequestContext, target: McpTarget): Promise<void> {
+  const { message, era, headers, mcp } = context
+  const { tracer, traceContext: policy } = mcp.calls.tracing
+  const { fragment, progressToken, trace } = readMeta(message, tracer !== undefined, policy)
+  const callerTrace = trace ?? readTraceHeaders(headers)
+  const request = mcp.calls.prepare(context.observation!, message.method, target, fragment, callerTrace)
+  return (era === 'legacy' ? forwardLegacy : forwardModern)(context, target, request, progressToken)
+}
+
+/** Reports the failure of a call to the client. Throws what is neither a server's failure nor the client's refusal. */
+export function sendFailure(context: RequestContext, { server }: McpTarget, error: unknown): void {
+  if (error instanceof InputRefusedError) return context.reply.sendError(context.message.id, error.code, error.message)
+  if (!(error instanceof UpstreamFailure)) throw error
+  replyFailure(context, server, error)
 }

@@ -6,6 +6,7 @@ import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { Observer } from '../observe/observation.ts'
 import type { Quotas, Quota } from '../lib/quota.ts'
 import type { Subscriptions } from './resource-subscriptions.ts'
+import type { ClientCalls } from '../upstream/client-calls.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import { createCursors } from './messages/cursor.ts'
 import { createElicitations } from './input/elicitations.ts'
@@ -29,6 +30,7 @@ export interface McpContextOptions {
   /** Product version. */
   readonly version: string
   readonly dataPlane: DataPlane
+  readonly clientCalls: ClientCalls
   readonly observer: Observer
   readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
@@ -43,7 +45,19 @@ export interface McpContextOptions {
 
 /** Creates the state shared by all MCP requests of one gateway: sessions, keys and limits. */
 export function createMcpContext(options: McpContextOptions): McpContext {
-  const { registry, version, dataPlane, observer, listChanges, subscriptions, calls, quotas, schedule, log } = options
+  const {
+    registry,
+    version,
+    dataPlane,
+    clientCalls,
+    observer,
+    listChanges,
+    subscriptions,
+    calls,
+    quotas,
+    schedule,
+    log
+  } = options
   const { limits, timeouts } = options.config
   const identity = { name: PRODUCT, title: TITLE, version }
   const eventStore = createEventStore()
@@ -70,6 +84,7 @@ export function createMcpContext(options: McpContextOptions): McpContext {
   })
   return {
     dataPlane,
+    calls: clientCalls,
     sessions,
     storeSessionEnd,
     cursors: createCursors(registry.deriveKey('list cursors')),

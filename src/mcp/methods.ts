@@ -4,16 +4,17 @@ import { members, valueOf, withMembers } from '../json/json.ts'
 import { aliasedContents } from './aliased-contents.ts'
 import { errorCode } from '../upstream/era-bridge.ts'
 import type { Item, CatalogServer } from '../catalog/catalog.ts'
+import type { CallSurface } from '../upstream/client-calls.ts'
 import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protocol/param-headers.ts'
-import { Observation, type CallKind } from '../observe/observation.ts'
+import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
 import type { Payload } from '../json/payload.ts'
 import type { ResourceTarget } from '../catalog/scope.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer } from '../upstream/transport/call.ts'
 import type { RequestContext } from './request-context.ts'
 import { decodeHeader, headerMismatch } from './messages/era.ts'
-import { forward } from './forward.ts'
+import { forward, sendFailure, type McpTarget } from './forward.ts'
 import { codes, paramsFragment, ProtocolError, refuseLookalikes } from '../protocol/jsonrpc.ts'
 import { listMembers, listPage } from './messages/list-page.ts'
 import { invalidState } from './input/input-required-store.ts'
@@ -78,29 +79,25 @@ const listMethod =
     return turn.then(() => reply.sendList(message.id, before, bytes, meta === '' ? ']}' : `],${meta}}`))
   }
 
-/** Records the call in the call log and metrics, including requests that fail before they reach a server. */
-const withObservation =
-  (kind: CallKind, method: Method): Method =>
-  (context) => {
-    const { mcp, caller, endpoint, era: via, requestId, session, message } = context
-    const client = session ? session.client : mcp.clientInfoCache.client(message).name
-    const clientVersion = session?.version
-    const observation = new Observation(mcp.observer, kind, {
-      caller,
-      endpoint,
-      via,
-      requestId,
-      client,
-      clientVersion
-    })
-    context.observation = observation
-    try {
-      return method(context)
-    } catch (error) {
-      observation.fail(error)
-      throw error
-    }
+function describe({ mcp, caller, endpoint, era: via, requestId, session, message }: RequestContext): InboundCall {
+  const client = session ? session.client : mcp.clientInfoCache.client(message).name
+  return { caller, endpoint, via, requestId, client, clientVersion: session?.version }
+}
+
+/** Finds the target of a call; undefined if it has answered the client. Throws ProtocolError. */
+type Resolve = (context: RequestContext, observation: Observation) => McpTarget | undefined
+
+/** Returns the method that calls the item that `resolve` finds. */
+function callMethod(kind: CallKind, resolve: Resolve): Method {
+  const surface: CallSurface<RequestContext, McpTarget, void> = {
+    kind,
+    describe,
+    resolve,
+    exchange: forward,
+    fail: sendFailure
   }
+  return (context) => context.mcp.calls.run(surface, context)
+}
 
 const noHeaders: readonly string[] = []
 const inputRoundChanges = { inputResponses: null, requestState: null }
@@ -116,13 +113,13 @@ function inputRoundChangesOf({ era, mcp, message }: RequestContext, { stored }: 
   return inputRoundChanges
 }
 
-const callItem =
-  (kind: 'tool' | 'prompt'): Method =>
-  (context) => {
+const resolveItem =
+  (kind: 'tool' | 'prompt'): Resolve =>
+  (context, observation) => {
     const { message, scope } = context
     const publicName = stringParam(context, 'name')
     const item = scope.find(kind, publicName)
-    context.observation?.setTarget(item?.server.name, item?.alias ?? publicName)
+    observation.setTarget(item?.server.name, item?.alias ?? publicName)
     if (!item) throw unknownItem(context, kind, publicName)
     if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(context, 'Invalid params: "arguments" must be an object')
@@ -131,7 +128,7 @@ const callItem =
     const round = inputRoundChangesOf(context, server)
     const own = { name: JSON.stringify(name) }
     const members = paramsFragment(message, round ? { ...own, ...round } : own)
-    return forward(context, server, { members, name, headers: paramHeaders(context, item) })
+    return { server, members, name, headers: paramHeaders(context, item) }
   }
 
 /**
@@ -147,23 +144,20 @@ function paramHeaders({ era, message, headers }: RequestContext, { paramHeaders:
   return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
 }
 
-const readResource: Method = (context) => {
+const resolveResource: Resolve = (context, observation) => {
   const { message, scope, era, mcp, caller } = context
   const requestedUri = stringParam(context, 'uri')
   const target = scope.resolve(requestedUri, true, mcp.resourceLinks.find(caller.key, requestedUri))
-  context.observation?.setTarget(target?.server.name, target?.uri ?? requestedUri)
+  observation.setTarget(target?.server.name, target?.uri ?? requestedUri)
   if (!target) {
     context.mcp.dataPlane.refusals.auditOutOfScope(context, 'resource', requestedUri)
     const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
     throw refuse(context, `Resource not found: ${requestedUri}`, { uri: requestedUri }, code)
   }
   const { server, uri, isAlias } = target
-  const params = {
-    members: paramsFragment(message, { uri: JSON.stringify(uri), ...inputRoundChangesOf(context, server) }),
-    name: uri
-  }
-  const rewrite = (result: Payload) => aliasedContents(result, target)
-  return forward(context, server, params, isAlias ? { rewrite } : undefined)
+  const members = paramsFragment(message, { uri: JSON.stringify(uri), ...inputRoundChangesOf(context, server) })
+  const rewrite = isAlias ? (result: Payload) => aliasedContents(result, target) : undefined
+  return { server, members, name: uri, rewrite }
 }
 
 /**
@@ -199,16 +193,18 @@ function findReference(context: RequestContext): Reference {
   throw refuse(context, 'Invalid params: "ref" must name a prompt or a resource')
 }
 
-const complete: Method = (context) => {
+const resolveReference: Resolve = (context, observation) => {
   const { message } = context
   const { server, key, value } = findReference(context)
   const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
   refuseLookalikes(members(ref), message.id)
-  context.observation?.setTarget(server.name, value)
+  observation.setTarget(server.name, value)
   const { verdict } = server.stored
   const isDeclared = verdict?.capabilities['completions'] !== undefined
-  if (!verdict || !(isDeclared || mayTryUndeclared(context, server, verdict, 'completion/complete')))
-    return sendResult(context, noCompletion)
+  if (!verdict || !(isDeclared || mayTryUndeclared(context, server, verdict, 'completion/complete'))) {
+    sendResult(context, noCompletion)
+    return undefined
+  }
   const onError = (answer: Answer) => {
     if (isDeclared || errorCode(answer) !== codes.methodNotFound) return false
     noteMethod(verdict, 'completion/complete', false)
@@ -216,7 +212,7 @@ const complete: Method = (context) => {
     return true
   }
   const changed = withMembers(ref, { [key]: JSON.stringify(value) })
-  return forward(context, server, { members: paramsFragment(message, { ref: changed }) }, { onError })
+  return { server, members: paramsFragment(message, { ref: changed }), onError }
 }
 
 /** Methods common to both eras. */
@@ -225,8 +221,8 @@ export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['prompts/list', listMethod('prompt')],
   ['resources/list', listMethod('resource')],
   ['resources/templates/list', listMethod('template')],
-  ['tools/call', withObservation('tool', callItem('tool'))],
-  ['prompts/get', withObservation('prompt', callItem('prompt'))],
-  ['resources/read', withObservation('resource', readResource)],
-  ['completion/complete', withObservation('completion', complete)]
+  ['tools/call', callMethod('tool', resolveItem('tool'))],
+  ['prompts/get', callMethod('prompt', resolveItem('prompt'))],
+  ['resources/read', callMethod('resource', resolveResource)],
+  ['completion/complete', callMethod('completion', resolveReference)]
 ])

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { CatalogServer } from '../catalog/catalog.ts'
 import type { SessionEnd } from '../registry/session-ends.ts'
 import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { McpRefusals } from './mcp-refusals.ts'
@@ -7,7 +6,7 @@ import type { Observer } from '../observe/observation.ts'
 import type { Scope } from '../catalog/scope.ts'
 import type { Subscriptions } from './resource-subscriptions.ts'
 import type { ActiveClient } from '../observe/client-activity.ts'
-import type { Call, CallOrigin, UpstreamAnswer } from '../upstream/transport/call.ts'
+import type { ClientCalls } from '../upstream/client-calls.ts'
 import type { ClientRequest, Implementation } from './sessions/client-request.ts'
 import type { Cursors } from './messages/cursor.ts'
 import type { Elicitations } from './input/elicitations.ts'
@@ -44,8 +43,6 @@ export interface DataPlane {
   recordClient(endpoint: string, client: unknown): ActiveClient | null
   /** Returns true if the server is on the caller's current allow list. */
   allows(caller: Caller, server: string): boolean
-  /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
-  forward(server: CatalogServer, call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
   readonly refusals: McpRefusals
   /** Sends a notification on all upstream sessions of an MCP session. */
   notifyOwner(owner: string, method: string): void
@@ -54,6 +51,7 @@ export interface DataPlane {
 /** State shared by all MCP requests of one gateway. */
 export interface McpContext {
   readonly dataPlane: DataPlane
+  readonly calls: ClientCalls
   readonly sessions: ClientSessions
   /** Stores the end of a session and announces it to the other replicas. Rejects with AppError. */
   storeSessionEnd(end: SessionEnd): Promise<void>

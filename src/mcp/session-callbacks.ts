@@ -140,7 +140,7 @@ export async function requestSubscription(
       callbacks.request(server, inboundMethod, params, inbound)
   }
   const call = new Call({ method, members: `"uri":${JSON.stringify(uri)}`, meta: '' }, sink)
-  const { answer } = await mcp.dataPlane.forward(block, call, {
+  const { answer } = await mcp.calls.send(block, call, {
     era: 'legacy',
     principal: method === 'resources/unsubscribe' ? caller.key : null,
     holder: caller.key,

@@ -57,7 +57,7 @@ async function trySubscribing({ mcp, caller }: RequestContext, { server, uri }: 
     silentSink
   )
   const origin = { era: 'legacy' as const, principal: null, holder: caller.key, owner: caller.key }
-  const isSubscribed = mcp.dataPlane.forward(server, call, origin).then(
+  const isSubscribed = mcp.calls.send(server, call, origin).then(
     ({ answer }) => recordSubscribeAnswer(verdict, answer) && answer.kind === 'result',
     () => false
   )
