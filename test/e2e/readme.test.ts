@@ -21,7 +21,7 @@ test('what the README tells to do in enterprise mode makes a user and a client t
   const commands = script.join('').replaceAll('http://localhost:8080', gateway.url)
   const { stdout } = await promisify(execFile)('bash', ['-c', commands], { cwd: root, env: cleanEnv() })
   const [ann, agent] = JSON.parse(`[${stdout.replace('}{', '},{')}]`)
-  assert.deepEqual([ann.name, ann.role, agent.name, agent.allowed_servers], ['ann', 'user', 'my-agent', ['demo']])
+  assert.deepEqual([ann.name, ann.role, agent.name, agent.allowed_servers], ['developer', 'user', 'my-agent', ['demo']])
   const user = actorAt(t, gateway.url, ann.access_token)
   assert.equal((await user.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 40 })).status, 200)
   const tools = (await actorAt(t, gateway.url, agent.access_token).modern('tools/list')).body.result.tools

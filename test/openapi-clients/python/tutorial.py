@@ -53,14 +53,14 @@ def enterprise(url, node, demo):
     server = expect(register_server.sync_detailed(client=admin, body=body), HTTPStatus.CREATED)
     assert (server.name, server.enabled) == ("demo", True), server
 
-    anna = expect(create_user.sync_detailed(client=admin, body=UserInput(name="anna")), HTTPStatus.CREATED)
-    user = AuthenticatedClient(base_url=url, token=anna.access_token)
+    developer = expect(create_user.sync_detailed(client=admin, body=UserInput(name="developer")), HTTPStatus.CREATED)
+    user = AuthenticatedClient(base_url=url, token=developer.access_token)
     expect(delete_server.sync_detailed(client=user, name="demo"), HTTPStatus.FORBIDDEN)
 
-    body = ClientInput(name="annas-editor", allowed_servers=["demo"])
+    body = ClientInput(name="developer-editor", allowed_servers=["demo"])
     assert expect(create_client.sync_detailed(client=admin, body=body), HTTPStatus.CREATED).access_token
-    client = expect(get_client.sync_detailed(client=admin, name="annas-editor"), HTTPStatus.OK)
-    assert (client.name, client.allowed_servers) == ("annas-editor", ["demo"]), client
+    client = expect(get_client.sync_detailed(client=admin, name="developer-editor"), HTTPStatus.OK)
+    assert (client.name, client.allowed_servers) == ("developer-editor", ["demo"]), client
     expect(list_tools.sync_detailed(client=nobody), HTTPStatus.UNAUTHORIZED)
     call_demo(user)
 

@@ -49,16 +49,19 @@ async function enterprise(url: string, demo: string): Promise<void> {
   const server = expect(await admin.POST('/api/v0/servers', { body: { ...body, args: [...body.args] } }), 201)
   assert.deepEqual('name' in server && [server.name, server.enabled], ['demo', true])
 
-  const anna = expect(await admin.POST('/api/v0/users', { body: { name: 'anna' } }), 201)
-  const user = clientOf(url, anna.access_token)
+  const developer = expect(await admin.POST('/api/v0/users', { body: { name: 'developer' } }), 201)
+  const user = clientOf(url, developer.access_token)
   const params = { params: { path: { name: 'demo' } } }
   const refused = await user.DELETE('/api/v0/servers/{name}', params)
   assert.equal(refused.response.status, 403)
 
-  const allowed = { name: 'annas-editor', allowed_servers: ['demo'] }
+  const allowed = { name: 'developer-editor', allowed_servers: ['demo'] }
   assert.ok(expect(await admin.POST('/api/v0/clients', { body: allowed }), 201).access_token)
-  const client = expect(await admin.GET('/api/v0/clients/{name}', { params: { path: { name: 'annas-editor' } } }), 200)
-  assert.deepEqual([client.name, client.allowed_servers], ['annas-editor', ['demo']])
+  const client = expect(
+    await admin.GET('/api/v0/clients/{name}', { params: { path: { name: 'developer-editor' } } }),
+    200
+  )
+  assert.deepEqual([client.name, client.allowed_servers], ['developer-editor', ['demo']])
   assert.equal((await nobody.GET('/api/v0/tools')).response.status, 401)
   await callDemo(user)
 }
