@@ -13,6 +13,7 @@ process.exitCode = await execute(process.argv.slice(2), {
   env,
   home: env.HOME || homedir(),
   cwd: process.cwd(),
+  program: process.argv[1]!,
   stdin,
   stdout,
   stderr,

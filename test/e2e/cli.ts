@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { execute } from '../../src/cli/execute.ts'
@@ -33,6 +35,8 @@ export interface CommandLine {
 /** Runs the command line in this process against any gateway; `env` applies to every run. */
 export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): Promise<CommandLine> {
   const home = await tempDir(t)
+  const program = join(home, 'towpath.js')
+  await writeFile(program, '')
   const once = async (args: readonly string[], options: CliOptions = {}): Promise<CommandResult> => {
     let out = ''
     let err = ''
@@ -40,6 +44,7 @@ export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): 
       env: { ...env, ...options.env },
       home,
       cwd: home,
+      program,
       stdin: Readable.from([options.input ?? '']),
       stdout: {
         write(text) {

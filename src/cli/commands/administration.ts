@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Runner } from '../io/runner.ts'
 import { addPrincipals } from './principals.ts'
+import { addService } from './service.ts'
 
 /** Adds the commands for administration: the gateway, principals, logs, files and completion. */
 export function addAdministration(program: Command, run: Runner): void {
@@ -91,6 +92,8 @@ export function addAdministration(program: Command, run: Runner): void {
     .description('Validate a file without contacting the gateway')
     .option('--type <type>', 'server, group, mcp-client or user; detected by default')
     .action(run(async () => (await import('../actions/validate.ts')).validate))
+
+  addService(program, run)
 
   program
     .command('completion <shell>')

@@ -14,6 +14,8 @@ export interface CliIo {
   readonly home: string
   /** Base of a client's project-relative paths. */
   readonly cwd: string
+  /** Path of this program, as Node.js was started with it. */
+  readonly program: string
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown }
   readonly stdout: OutputStream
   readonly stderr: OutputStream
