@@ -5,14 +5,37 @@ import type { GroupConfig } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog, CatalogGroup } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
-import type { Gateway, GroupRecord } from './gateway.ts'
-import { groupRecord } from './records.ts'
+import type { Caller } from '../catalog/caller.ts'
 import { allowedTo, scopeFor } from '../catalog/scope.ts'
 
-type Groups = Pick<
-  Gateway,
-  'groups' | 'group' | 'hasGroup' | 'createGroup' | 'replaceGroup' | 'removeGroup' | 'effectiveTools'
->
+/** A tool group in REST answers (http-contract.md#tool-groups). */
+export interface GroupRecord {
+  readonly name: string
+  readonly description?: string
+  readonly included_tools: readonly string[]
+  readonly included_servers: readonly string[]
+  readonly excluded_tools: readonly string[]
+  readonly tool_names?: 'bare'
+  /** Names in the lists that do not exist now. */
+  readonly missing: readonly string[]
+}
+
+/** Operations on tool groups (http-contract.md#tool-groups). Methods throw or reject with AppError. */
+export interface Groups {
+  list(): GroupRecord[]
+  /** Returns one group. 404. */
+  get(name: string): GroupRecord
+  /** Tests if a group exists and, for a caller, if the group contains a server that the caller may use. */
+  has(name: string, caller?: Caller): boolean
+  /** Creates a group. 400 names every unknown tool and server, 409. */
+  create(caller: Caller, config: GroupConfig): Promise<GroupRecord>
+  /** Replaces a group's configuration. Names that it already had may be missing by now. 400, 404. */
+  replace(caller: Caller, config: GroupConfig): Promise<{ before: GroupRecord; after: GroupRecord }>
+  /** Removes a group and ends its sessions and streams. 404. */
+  remove(caller: Caller, name: string): Promise<void>
+  /** Returns the qualified names of the tools that the group's endpoint lists now, in list order. 404. */
+  effectiveTools(name: string): string[]
+}
 
 /** Returns look-ups of the servers and tools that exist in a catalog. */
 export const namesIn = (catalog: Catalog): NameLookup => ({
@@ -46,7 +69,20 @@ export function checkBare(config: GroupConfig): void {
   )
 }
 
-/** Creates the operations on tool groups (http-contract.md#tool-groups). */
+function groupRecord(config: GroupConfig, known: NameLookup): GroupRecord {
+  const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
+  const { tools, servers } = missingNames(config, known)
+  return {
+    name,
+    ...(description === null ? {} : { description }),
+    included_tools,
+    included_servers,
+    excluded_tools,
+    ...(tool_names === 'bare' ? { tool_names } : {}),
+    missing: [...tools, ...servers]
+  }
+}
+
 export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Groups {
   const find = (name: string): CatalogGroup => {
     const group = catalog().group(name)
@@ -56,23 +92,23 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
   const record = (config: GroupConfig): GroupRecord => groupRecord(config, namesIn(catalog()))
 
   return {
-    groups: () => catalog().groups.map(({ stored }) => record(stored)),
-    group: (_caller, name) => record(find(name).stored),
-    hasGroup(name, caller) {
+    list: () => catalog().groups.map(({ stored }) => record(stored)),
+    get: (name) => record(find(name).stored),
+    has(name, caller) {
       const found = catalog().group(name)
       if (!found || !caller) return found !== undefined
       const allowed = allowedTo(catalog(), caller)
       return allowed.isAll || [...found.selections.keys()].some((server) => allows(allowed, server))
     },
 
-    async createGroup(caller, config) {
+    async create(caller, config) {
       checkBare(config)
       checkNames(catalog(), config)
       await registry.write(auditChange(caller, 'tool_group.create', config.name), (tx) => tx.groups.create(config))
       return record(config)
     },
 
-    async replaceGroup(caller, config) {
+    async replace(caller, config) {
       const { stored } = find(config.name)
       checkBare(config)
       checkNames(catalog(), config, stored)
@@ -81,11 +117,11 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
       return { before: record(before), after: record(config) }
     },
 
-    async removeGroup(caller, name) {
+    async remove(caller, name) {
       await registry.write(auditChange(caller, 'tool_group.remove', name), (tx) => tx.groups.remove(name))
     },
 
-    effectiveTools(_caller, name) {
+    effectiveTools(name) {
       const scope = scopeFor(catalog(), find(name))
       const tools = scope.servers.flatMap((server) => server.items('tool').filter((item) => scope.includes(item)))
       return tools.map(({ publicName }) => publicName)

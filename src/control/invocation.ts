@@ -1,26 +1,36 @@
-import { splitName } from '../domain/names.ts'
 import { serverError } from '../domain/server-error.ts'
 import { AppError, notFound, unauthorized } from '../lib/errors.ts'
-import type { ItemKind } from '../registry/model/model.ts'
 import { aliasedContents } from '../mcp/aliased-contents.ts'
 import { createSlotSet, type SlotItem } from '../lib/slot-set.ts'
 import { createCall, recordAnswer } from '../upstream/client-calls.ts'
 import type { AlwaysResolves, CallRequest, CallSurface, CallTarget, ClientCalls } from '../upstream/client-calls.ts'
 import { errorCode, errorMessage } from '../upstream/era-bridge.ts'
 import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
-import type { Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
 import { REST_ENDPOINT, type CallKind, type InboundCall, type Observation } from '../observe/observation.ts'
 import { paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { Payload } from '../json/payload.ts'
-import { itemRecord, itemRecords } from './records.ts'
+import { findNamed, labels } from './items.ts'
 import { anyByUri, globalScope, type ResourceTarget } from '../catalog/scope.ts'
 import { silentSink, type Answer, type Call } from '../upstream/transport/call.ts'
 import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
 import type { Caller, DisconnectSignal } from '../catalog/caller.ts'
 
-export interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
+/** Calls over REST. Methods reject with AppError; their JSON texts can be sent unchanged. */
+export interface RestCalls {
+  /**
+   * Calls a tool (http-contract.md#tool-invocation). `args`: JSON text of the arguments object, if given.
+   * Resolves with the JSON text of the result.
+   */
+  invoke(caller: Caller, name: string, args: string | undefined, signal: DisconnectSignal): Promise<Buffer | string>
+  /** Renders a prompt (http-contract.md#prompt-record); resolves with JSON text `{description?, messages, meta?}`. */
+  render(caller: Caller, name: string, args: Record<string, string>, signal: DisconnectSignal): Promise<Buffer | string>
+  /** Reads a resource; resolves with JSON text `{contents: […]}`. */
+  read(caller: Caller, uri: string, signal: DisconnectSignal): Promise<Buffer | string>
+}
+
+export interface Invocation extends RestCalls {
   /** Stops the calls in progress of principals whose token was revoked or replaced. */
   endCalls(principals: ReadonlySet<string>): void
 }
@@ -45,13 +55,6 @@ interface RestTarget extends CallTarget {
 
 type RestSurface = CallSurface<RestCall, RestTarget, Buffer | string> & AlwaysResolves<RestCall, RestTarget>
 
-const labels: Record<ItemKind, string> = {
-  tool: 'tool',
-  prompt: 'prompt',
-  resource: 'resource',
-  template: 'resource template'
-}
-
 const methodOf = { tool: 'tools/call', prompt: 'prompts/get' } as const
 
 const disabled = (kind: string, name: string) => new AppError(409, `${kind} "${name}" is disabled`)
@@ -72,14 +75,6 @@ function callerError(error: unknown, call: Call, server: CatalogServer): unknown
   if (call.stopped === permissionWithdrawn)
     return new AppError(409, permissionWithdrawn.message, { cause: permissionWithdrawn })
   return error instanceof UpstreamFailure ? toAppError(error, server.name) : error
-}
-
-/** Throws a 404 AppError for an unknown name. */
-function findNamed(catalog: Catalog, kind: 'tool' | 'prompt', name: string): Item {
-  const split = splitName(name)
-  const item = split && catalog.server(split.server)?.find(kind, split.name)
-  if (!item) throw notFound(labels[kind], name)
-  return item
 }
 
 /** Throws a 409 AppError if the item cannot be used. */
@@ -191,27 +186,11 @@ export function createInvocation(catalog: () => Catalog, calls: ClientCalls): In
   const resources = surfaceOf('resource', (request, observation) => resolveUri(catalog(), request, observation))
 
   return {
-    list(_caller, kind, name) {
-      const only = name === undefined ? undefined : catalog().server(name)
-      if (name !== undefined && !only) throw notFound('server', name)
-      return itemRecords(catalog(), kind, only)
-    },
-    find(_caller, kind, name) {
-      const current = catalog()
-      const item = kind === 'tool' || kind === 'prompt' ? findNamed(current, kind, name) : anyByUri(current, kind, name)
-      if (!item) throw notFound(labels[kind], name)
-      return itemRecord(current, item)
-    },
     invoke: (caller, name, args, signal) => run(tools, caller, name, args ?? '{}', signal),
     render: (caller, name, args, signal) => run(prompts, caller, name, JSON.stringify(args), signal),
     read: (caller, uri, signal) => run(resources, caller, uri, undefined, signal),
     endCalls(principals) {
       for (const { caller, call } of running) if (principals.has(caller.key)) call?.stop(revoked)
-    },
-    hasToolProperty(name, property) {
-      const { definition } = findNamed(catalog(), 'tool', name).stored
-      const schema = JSON.parse(definition) as { inputSchema?: { properties?: object } }
-      return Object.hasOwn(schema.inputSchema?.properties ?? {}, property)
     }
   }
 }

@@ -1,27 +1,68 @@
 import { hash, randomBytes } from 'node:crypto'
 import { notFound } from '../lib/errors.ts'
 import type { ClientConfig, StoredClient, StoredUser } from '../registry/model/model.ts'
-import { FIRST_ADMIN } from '../registry/repositories/principals.ts'
+import { FIRST_ADMIN, type ClientUpdate, type UserConfig } from '../registry/repositories/principals.ts'
 import type { Registry } from '../registry/registry.ts'
+import type { Caller } from '../catalog/caller.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
-import type { ClientRecord, Gateway } from './gateway.ts'
 
-type Principals = Pick<
-  Gateway,
-  | 'callerOf'
-  | 'hasValidToken'
-  | 'initialize'
-  | 'users'
-  | 'createUser'
-  | 'rotateUser'
-  | 'removeUser'
-  | 'clients'
-  | 'client'
-  | 'createClient'
-  | 'changeClient'
-  | 'removeClient'
->
+/** A user in REST answers (http-contract.md#clients-and-users). */
+export type UserRecord = UserConfig
+
+/** An MCP client in REST answers. */
+export interface ClientRecord {
+  readonly name: string
+  readonly description?: string
+  readonly allowed_servers: readonly string[]
+}
+
+/** New access token, returned once. */
+export interface IssuedToken {
+  readonly access_token: string
+}
+
+/** Changes to a client; absent members stay as they are. */
+export type ClientPatch = Omit<ClientUpdate, 'tokenHash'> & { readonly access_token?: string | undefined }
+
+/** Operations on users. A given `token` is used instead of a generated one. */
+export interface Users {
+  list(): UserRecord[]
+  /** 409 if the name or the token is taken. */
+  create(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & IssuedToken>
+  /** Replaces a user's token; the old token stops working. 404, 409. */
+  rotateToken(caller: Caller, name: string, token?: string): Promise<UserRecord & IssuedToken>
+  /** 404, 409 for the last administrator. */
+  remove(caller: Caller, name: string): Promise<void>
+}
+
+/** Operations on MCP clients. A given `token` is used instead of a generated one. */
+export interface Clients {
+  list(): ClientRecord[]
+  /** 404. */
+  get(name: string): ClientRecord
+  /** 409 if the name or the token is taken. */
+  create(caller: Caller, client: ClientConfig, token?: string): Promise<ClientRecord & IssuedToken>
+  /** 404, 409 if the token is taken. */
+  change(caller: Caller, name: string, changes: ClientPatch): Promise<ClientRecord>
+  /** Removes a client and ends its sessions and streams. 404. */
+  remove(caller: Caller, name: string): Promise<void>
+}
+
+/**
+ * Users and MCP clients (http-contract.md#clients-and-users). A token is returned once, when it is issued; only its hash
+ * is stored. Methods throw or reject with AppError.
+ */
+export interface Principals {
+  readonly users: Users
+  readonly clients: Clients
+  /** Returns the caller with this access token. */
+  callerOf(token: string): Caller | undefined
+  /** Tests if the token that the caller authenticated with is still valid. */
+  hasValidToken(caller: Caller): boolean
+  /** Creates the first administrator, with the given token or a generated one. 409 if there is one. */
+  initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<IssuedToken>
+}
 
 /** Hashes a token for storage. Tokens are random and long, so a fast hash is enough (security-model.md#tokens). */
 export const hashToken = (token: string): Buffer => hash('sha256', token, 'buffer')
@@ -54,63 +95,58 @@ export function comparePrincipals(before: Catalog, next: Catalog): PrincipalChan
   return { revoked, hasNewAllowLists }
 }
 
-/**
- * Creates the operations on users and MCP clients (http-contract.md#clients-and-users). A token is returned once, when
- * it is issued; only its hash is stored.
- */
-export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Principals {
-  const stored = () => catalog().principals.map((principal) => principal.stored)
-  const clients = () => stored().filter((each): each is StoredClient => each.kind === 'client')
+type Write = Pick<Registry, 'write'>
 
+function createUsers(registry: Write, catalog: () => Catalog): Users {
   return {
-    callerOf: (token) => catalog().principal(hashToken(token))?.caller,
-    hasValidToken: (caller) => catalog().currentPrincipal(caller) !== undefined,
-
-    async initialize(origin, token = newToken()) {
-      const by = auditChange({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)
-      await registry.write(by, (tx) => tx.principals.initialize(hashToken(token)))
-      return { access_token: token }
-    },
-
-    users: () =>
-      stored()
+    list: () =>
+      catalog()
+        .principals.map(({ stored }) => stored)
         .filter((each): each is StoredUser => each.kind !== 'client')
         .map(({ name, kind }) => ({ name, role: kind })),
 
-    async createUser(caller, { name, role }, token = newToken()) {
+    async create(caller, { name, role }, token = newToken()) {
       await registry.write(auditChange(caller, 'user.create', name), (tx) =>
         tx.principals.createUser({ name, role }, hashToken(token))
       )
       return { name, role, access_token: token }
     },
 
-    async rotateUser(caller, name, token = newToken()) {
+    async rotateToken(caller, name, token = newToken()) {
       const role = await registry.write(auditChange(caller, 'user.rotate', name), (tx) =>
         tx.principals.replaceUserToken(name, hashToken(token))
       )
       return { name, role, access_token: token }
     },
 
-    async removeUser(caller, name) {
+    async remove(caller, name) {
       await registry.write(auditChange(caller, 'user.remove', name), (tx) => tx.principals.removeUser(name))
-    },
+    }
+  }
+}
 
-    clients: () => clients().map(clientRecord),
+function createClients(registry: Write, catalog: () => Catalog): Clients {
+  const stored = () =>
+    catalog()
+      .principals.map((principal) => principal.stored)
+      .filter((each): each is StoredClient => each.kind === 'client')
+  return {
+    list: () => stored().map(clientRecord),
 
-    client(_caller, name) {
-      const found = clients().find((each) => each.name === name)
+    get(name) {
+      const found = stored().find((each) => each.name === name)
       if (!found) throw notFound('client', name)
       return clientRecord(found)
     },
 
-    async createClient(caller, client, token = newToken()) {
+    async create(caller, client, token = newToken()) {
       await registry.write(auditChange(caller, 'client.create', client.name), (tx) =>
         tx.principals.createClient(client, hashToken(token))
       )
       return { ...clientRecord(client), access_token: token }
     },
 
-    async changeClient(caller, name, { access_token, ...changes }) {
+    async change(caller, name, { access_token, ...changes }) {
       const tokenHash = access_token === undefined ? undefined : hashToken(access_token)
       const changed = await registry.write(auditChange(caller, 'client.change', name), (tx) =>
         tx.principals.updateClient(name, { ...changes, tokenHash })
@@ -118,8 +154,21 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
       return clientRecord(changed)
     },
 
-    async removeClient(caller, name) {
+    async remove(caller, name) {
       await registry.write(auditChange(caller, 'client.remove', name), (tx) => tx.principals.removeClient(name))
     }
   }
 }
+
+export const createPrincipals = (registry: Write, catalog: () => Catalog): Principals => ({
+  users: createUsers(registry, catalog),
+  clients: createClients(registry, catalog),
+  callerOf: (token) => catalog().principal(hashToken(token))?.caller,
+  hasValidToken: (caller) => catalog().currentPrincipal(caller) !== undefined,
+
+  async initialize(origin, token = newToken()) {
+    const by = auditChange({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)
+    await registry.write(by, (tx) => tx.principals.initialize(hashToken(token)))
+    return { access_token: token }
+  }
+})

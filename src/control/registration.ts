@@ -16,10 +16,16 @@ import { boundIssuer } from '../upstream/oauth/bound-issuer.ts'
 import type { Authorizations } from '../upstream/oauth/authorizations.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
-import type { AuthorizationRequired, Gateway, ServerRecord } from './gateway.ts'
 import { secretsOrNone } from './readable-secrets.ts'
-import { leftOutRecord, serverRecord } from './records.ts'
-import type { ContactRecorder, SignIns } from './sign-in.ts'
+import { leftOutRecord, serverRecord, type ServerRecord } from './server-records.ts'
+import type {
+  AuthorizationAnswer,
+  AuthorizationRefusal,
+  AuthorizationRequired,
+  AuthorizationSession,
+  ContactRecorder,
+  SignInSessions
+} from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from '../upstream/transports.ts'
 import { fixedAuthorization, type Authorization } from '../upstream/transport/authorization.ts'
 import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
@@ -31,16 +37,37 @@ export interface RegistrationOptions {
   catalog(): Catalog
   /** Connects, negotiates the protocol version and reads the lists. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<UpstreamOffer>
-  readonly signIns: SignIns
+  readonly sessions: SignInSessions
   readonly authorizations: Authorizations
   /** Called after a server was stored, which implies that it answered. */
   readonly onStored: (server: string, took?: DiscoveryTimings) => void
 }
 
-type Registration = Pick<
-  Gateway,
-  'register' | 'replace' | 'completeAuthorization' | 'refuseAuthorization' | 'authorizationSession'
->
+/** Registration of servers (http-contract.md#registration-input). Methods reject with AppError. */
+export interface Registration {
+  /**
+   * Connects to a server, reads its lists and stores everything in one transaction. `force` replaces a server of the
+   * same name. If the server requires OAuth and there is a redirect URI, nothing is stored before the sign-in is
+   * completed.
+   */
+  register(
+    caller: Caller,
+    config: ServerConfig,
+    options: { force: boolean }
+  ): Promise<ServerRecord | AuthorizationRequired>
+  /** Registers an existing server again. The server and its remaining items keep their enabled flags. 404. */
+  replace(caller: Caller, name: string, config: ServerConfig): Promise<ServerRecord | AuthorizationRequired>
+}
+
+/** OAuth sign-ins that registrations began. Methods reject with AppError. */
+export interface SignIns {
+  /** Exchanges the code for tokens and completes the registration or sign-in. 400, 404; a failure changes nothing. */
+  complete(caller: Caller, answer: AuthorizationAnswer): Promise<ServerRecord>
+  /** Ends the refused sign-in. 400, 404. */
+  refuse(answer: AuthorizationRefusal): Promise<void>
+  /** Returns a sign-in session; 404 also some time after its end. */
+  find(id: string): Promise<AuthorizationSession>
+}
 
 /** Change to the registry, to be stored once the upstream has answered. */
 interface RegistrationPlan {
@@ -117,7 +144,7 @@ function keepIssuer(catalog: Catalog, plan: RegistrationPlan): RegistrationPlan 
 }
 
 async function signIn(
-  { attempts, catalog, signIns }: RegistrationOptions,
+  { attempts, catalog, sessions }: RegistrationOptions,
   caller: Caller,
   plan: RegistrationPlan,
   challenge: string | undefined
@@ -131,7 +158,7 @@ async function signIn(
     challenge,
     boundTo: boundIssuerOf(catalog(), plan)
   }
-  const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(request))
+  const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => sessions.begin(request))
   if (!begun) throw signInUnknown()
   return begun
 }
@@ -146,8 +173,8 @@ function throwAsAppError(error: unknown, name: string): never {
  * Creates the operations that register and replace servers. If the upstream requires OAuth, a sign-in comes in between
  * (http-contract.md#registration-input).
  */
-export function createRegistration(options: RegistrationOptions): Registration {
-  const { registry, attempts, catalog, readOffer, signIns, onStored } = options
+export function createRegistration(options: RegistrationOptions): { registration: Registration; signIns: SignIns } {
+  const { registry, attempts, catalog, readOffer, sessions, onStored } = options
 
   const store = async (
     caller: Caller,
@@ -206,7 +233,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
       attempts.run(caller, 'upstream_oauth.complete', configTarget(config), work)
   const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
 
-  return {
+  const registration: Registration = {
     async register(caller, config, { force }) {
       if (!force && catalog().server(config.name)) throw conflict('server', config.name)
       return connect(caller, force ? 'server.force' : 'server.create', { config, force, replaced: null })
@@ -216,10 +243,11 @@ export function createRegistration(options: RegistrationOptions): Registration {
       const server = catalog().server(name)
       if (!server) throw notFound('server', name)
       return connect(caller, 'server.replace', { config, force: false, replaced: server.stored })
-    },
-
-    completeAuthorization: (caller, answer) =>
-      signIns.complete(answer, recordContact(caller), async ({ config, force, serverId }, granted) => {
+    }
+  }
+  const signIns: SignIns = {
+    complete: (caller, answer) =>
+      sessions.complete(answer, recordContact(caller), async ({ config, force, serverId }, granted) => {
         const { grant, source } = granted
         const replaced = serverId === null ? null : stored(serverId)
         if (replaced === undefined) throw notFound('server', config.name)
@@ -229,9 +257,8 @@ export function createRegistration(options: RegistrationOptions): Registration {
         const plan = { config, force, replaced }
         return store(caller, 'upstream_oauth.complete', plan, offer, granted)
       }),
-
-    refuseAuthorization: (_caller, answer) => signIns.refuse(answer),
-
-    authorizationSession: (_caller, id) => signIns.find(id)
+    refuse: sessions.refuse,
+    find: sessions.find
   }
+  return { registration, signIns }
 }

@@ -2,7 +2,16 @@ import { invalid } from '../lib/errors.ts'
 import type { ItemKind } from '../registry/model/model.ts'
 import type { Transaction } from '../registry/registry.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
-import type { SwitchesPatch, SwitchesRecord } from './gateway.ts'
+
+/** Enabled flags of a server and of its items, by names and URIs at the server. */
+export interface SwitchesPatch {
+  readonly enabled?: boolean
+  readonly tools?: Readonly<Record<string, boolean>>
+  readonly prompts?: Readonly<Record<string, boolean>>
+  readonly resources?: Readonly<Record<string, boolean>>
+  readonly templates?: Readonly<Record<string, boolean>>
+}
+export type SwitchesRecord = Required<SwitchesPatch> & { readonly name: string }
 
 const kinds = [
   ['tools', 'tool'],

@@ -9,12 +9,6 @@ import type {
   ServerConfig
 } from '../registry/model/model.ts'
 import type { OAuthSessions } from '../registry/repositories/oauth-sessions.ts'
-import type {
-  AuthorizationAnswer,
-  AuthorizationRefusal,
-  AuthorizationRequired,
-  AuthorizationSession
-} from './gateway.ts'
 import { redactFailure, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { preregisteredClient } from '../upstream/oauth/client.ts'
 import { discover, readChallenge, type AuthorizationServer } from '../upstream/oauth/authorization-server.ts'
@@ -22,6 +16,43 @@ import type { OAuthHttpFor } from '../upstream/oauth/oauth-http.ts'
 import { createAuthorizationRequest } from '../upstream/oauth/authorization-request.ts'
 import { exchangeCode, OAuthRefusal, registerClient } from '../upstream/oauth/token.ts'
 import { printable } from '../upstream/stdio/stderr.ts'
+
+/**
+ * Answer to a registration that needs an OAuth sign-in: a person signs in at the URL, and the callback completes the
+ * registration (http-contract.md#dashboard-routes).
+ */
+export interface AuthorizationRequired {
+  readonly authorization_required: {
+    readonly session_id: string
+    readonly authorization_url: string
+    readonly expires_at: string
+  }
+}
+
+/** Authorization response at the redirect URI. Without `id`, the session is found by `state`. */
+export interface AuthorizationAnswer {
+  readonly id?: string
+  readonly code: string
+  readonly state: string
+  readonly iss?: string
+}
+
+/** Authorization error response at the redirect URI. */
+export interface AuthorizationRefusal {
+  readonly state: string
+  readonly iss?: string
+  /** Error code of RFC 6749 4.1.2.1. This and `description` are untrusted texts. */
+  readonly error: string
+  readonly description?: string
+}
+
+export interface AuthorizationSession {
+  readonly session_id: string
+  readonly status: 'pending' | 'completed' | 'failed' | 'expired'
+  readonly server_name: string
+  readonly expires_at: string
+  readonly error?: string
+}
 
 export interface SignInOptions {
   readonly sessions: OAuthSessions
@@ -51,7 +82,7 @@ export type ContactRecorder = <T>(pending: PendingSignIn, work: () => Promise<T>
  * OAuth sign-ins at the authorization servers of upstreams (http-contract.md#dashboard-routes,
  * http-contract.md#registration-input). Methods throw AppError.
  */
-export interface SignIns {
+export interface SignInSessions {
   /** Starts a sign-in; undefined if the upstream publishes no OAuth metadata. */
   begin(wanted: SignInRequest): Promise<AuthorizationRequired | undefined>
   find(id: string): Promise<AuthorizationSession>
@@ -130,7 +161,8 @@ async function exchange(
   }
 }
 
-export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange, log }: SignInOptions): SignIns {
+export function createSignInSessions(options: SignInOptions): SignInSessions {
+  const { sessions, http, sessionMs, retentionMs, onChange, log } = options
   let timer: NodeJS.Timeout | null = null
 
   const start = async ({ config, serverId, force, challenge, boundTo }: SignInRequest) => {

@@ -3,22 +3,43 @@ import { createAttempts } from '../control/attempts.ts'
 import { changedKinds } from '../control/dashboard/dashboard-events.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
 import type { Downstream } from '../mcp/downstream.ts'
-import type { Gateway } from '../control/gateway.ts'
-import { createGroups } from '../control/groups.ts'
+import { createGroups, type Groups } from '../control/groups.ts'
 import { createListRefresh, type ListRefresh } from './list-refresh.ts'
-import { createManagement } from '../control/server-management.ts'
+import type { RestCalls } from '../control/invocation.ts'
+import { createItems, type Items } from '../control/items.ts'
 import { createMcpSide, type McpSide } from './mcp-side.ts'
-import { createPrincipals } from '../control/principals.ts'
-import { createRegistration } from '../control/registration.ts'
+import { createPrincipals, type Principals } from '../control/principals.ts'
+import { createRegistration, type SignIns } from '../control/registration.ts'
+import { createServers, type Servers } from '../control/servers.ts'
 import { createServerWatching, type ServerWatching } from './server-watching.ts'
-import { createSignIns, type SignIns } from '../control/sign-in.ts'
+import { createSignInSessions, type SignInSessions } from '../control/sign-in.ts'
 import { createStateApplier, type StateApplier } from '../catalog/state-applier.ts'
 import type { GatewayStats } from './stats.ts'
 import { createBase, type GatewayBase, type GatewayOptions } from './base.ts'
 import { createUpstreamSide, type UpstreamSide } from './upstream-side.ts'
 
-/** The gateway with the members that only its plugin, the MCP routes and the dashboard routes use. */
-export interface RunningGateway extends Gateway {
+/**
+ * The gateway as the routes use it: one member for each concern. Methods do not check what a caller may do; the guard
+ * and the authentication of the routes do.
+ */
+export interface Gateway {
+  /** True once a catalog is loaded, and while it is not too long out of date. */
+  readonly ready: boolean
+  /** Description of the parts of the registry that are not served, without confidential details; undefined if none. */
+  readonly problem: string | undefined
+  /** True once enterprise mode has its first administrator. */
+  readonly initialized: boolean
+  readonly servers: Servers
+  /** Tools, prompts, resources and templates. */
+  readonly items: Items
+  readonly groups: Groups
+  /** Users, MCP clients and their tokens. */
+  readonly principals: Principals
+  /** OAuth sign-ins at upstreams. */
+  readonly signIns: SignIns
+  /** Calls over REST. */
+  readonly calls: RestCalls
+  /** Requests of MCP clients. */
   readonly mcp: Downstream
   /** Data of the dashboard's pages. */
   readonly dashboard: Dashboard
@@ -40,12 +61,12 @@ interface GatewayParts {
   readonly refresh: ListRefresh
   readonly watching: ServerWatching
   readonly mcpSide: McpSide
-  readonly signIns: SignIns
+  readonly signInSessions: SignInSessions
   readonly applier: StateApplier
 }
 
 /** Operations of administrators on servers, groups, users and clients, and the dashboard's data. */
-function createControlPlane({ base, upstreamSide, refresh, mcpSide, signIns }: GatewayParts) {
+function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessions }: GatewayParts) {
   const { options, live, events } = base
   const { registry } = options
   const { connections, health } = upstreamSide
@@ -53,19 +74,29 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signIns }: G
   const attempts = createAttempts(registry)
   const { readings, rereadServer } = refresh
   const { targetOf, readOffer, authorizations } = connections
+  const { registration, signIns } = createRegistration({
+    registry,
+    attempts,
+    catalog,
+    readOffer,
+    sessions: signInSessions,
+    authorizations,
+    onStored: health.recordSuccess
+  })
   return {
-    ...createManagement({ registry, readings, attempts, catalog, readOffer: rereadServer, targetOf }),
-    ...createRegistration({
+    servers: createServers({
+      registration,
       registry,
+      readings,
       attempts,
       catalog,
-      readOffer,
-      signIns,
-      authorizations,
-      onStored: health.recordSuccess
+      readOffer: rereadServer,
+      targetOf
     }),
-    ...createGroups(registry, catalog),
-    ...createPrincipals(registry, catalog),
+    items: createItems(registry, catalog),
+    groups: createGroups(registry, catalog),
+    principals: createPrincipals(registry, catalog),
+    signIns,
     dashboard: createDashboard({
       registry,
       attempts,
@@ -100,7 +131,7 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
   }
 }
 
-async function start({ base, upstreamSide, refresh, mcpSide, signIns, applier }: GatewayParts): Promise<void> {
+async function start({ base, upstreamSide, refresh, mcpSide, signInSessions, applier }: GatewayParts): Promise<void> {
   const { registry, log } = base.options
   const { sessions } = mcpSide.context
   process.on('exit', upstreamSide.connections.kill)
@@ -115,14 +146,14 @@ async function start({ base, upstreamSide, refresh, mcpSide, signIns, applier }:
   }
   await registry.follow(applier.apply, onAnnouncement, loadMissed)
   refresh.refresher.start()
-  signIns.start()
+  signInSessions.start()
 }
 
-async function close({ base, upstreamSide, refresh, watching, mcpSide, signIns }: GatewayParts): Promise<void> {
+async function close({ base, upstreamSide, refresh, watching, mcpSide, signInSessions }: GatewayParts): Promise<void> {
   const { connections } = upstreamSide
   base.events.close()
   refresh.refresher.close()
-  signIns.close()
+  signInSessions.close()
   mcpSide.downstream.close()
   watching.upstreamWatchers.close()
   watching.subscriptions.close()
@@ -138,7 +169,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   const refresh = createListRefresh(base, upstreamSide)
   const watching = createServerWatching(base, upstreamSide, refresh)
   const mcpSide = createMcpSide(base, upstreamSide, refresh, watching)
-  const signIns = createSignIns({
+  const signInSessions = createSignInSessions({
     sessions: registry.oauthSessions,
     http: upstreamSide.connections.http,
     sessionMs: config.timeouts.oauthSessionMs,
@@ -155,11 +186,11 @@ function createParts(options: GatewayOptions): GatewayParts {
   })
   live.onChange('notify', ({ previous, next }) => events.publish(...changedKinds(previous, next)))
   registry.calls.onStored = () => events.publish('calls')
-  return { base, upstreamSide, refresh, watching, mcpSide, signIns, applier }
+  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier }
 }
 
 /** Creates a gateway; `start` makes it serve. */
-export function createGateway(options: GatewayOptions): RunningGateway {
+export function createGateway(options: GatewayOptions): Gateway {
   const { registry, config } = options
   const parts = createParts(options)
   const { live } = parts.base
@@ -168,7 +199,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const isStale = () => config.staleLimitS > 0 && registry.unconfirmedMs() > 1_000 * config.staleLimitS
   return {
     ...createControlPlane(parts),
-    ...parts.mcpSide.invocation,
+    calls: parts.mcpSide.invocation,
     mcp: parts.mcpSide.downstream,
     get ready() {
       return live.isLoaded && !isStale()

@@ -94,7 +94,7 @@ export default fp<AuthOptions>(
     const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
     const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller => {
       const credentials = parseCredentials(request.raw.rawHeaders)
-      const caller = credentials.kind === 'token' ? app.gateway.callerOf(credentials.token) : undefined
+      const caller = credentials.kind === 'token' ? app.gateway.principals.callerOf(credentials.token) : undefined
       if (caller) return caller
       app.metrics.failedAuthentication()
       const needs = access === 'public' || request.is404 ? 'an access token' : requiredTokens[access]
@@ -132,7 +132,7 @@ export default fp<AuthOptions>(
     if (mode === 'development') return
     // the token may be revoked while the body is still arriving
     app.addHook('preValidation', ({ caller }, reply, done) => {
-      if (caller && !app.gateway.hasValidToken(caller)) {
+      if (caller && !app.gateway.principals.hasValidToken(caller)) {
         refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is no longer valid'))
       }
       done()

@@ -7,7 +7,7 @@ import { PRODUCT } from '../domain/product.ts'
 import { MAX_TIMER_MS } from '../domain/timers.ts'
 import { AppError, unavailable } from '../lib/errors.ts'
 import { createCallLog } from '../observe/call-log.ts'
-import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
+import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
 import type { Observer } from '../observe/observation.ts'
 import type { Registry } from '../registry/registry.ts'
 import { openWithRetry, lazyProxy } from '../http/wait-for-database.ts'
@@ -17,7 +17,7 @@ import { developmentCaller, type Caller } from '../catalog/caller.ts'
 declare module 'fastify' {
   interface FastifyInstance {
     /** Accessing a member throws a 503 AppError while the database is unavailable; the same holds for `registry`. */
-    readonly gateway: RunningGateway
+    readonly gateway: Gateway
     readonly registry: Registry
   }
 }
@@ -46,7 +46,7 @@ export type GatewayPluginOptions = RegistrySettings &
 /** Services that need the database. */
 interface OpenServices {
   readonly registry: Registry
-  readonly gateway: RunningGateway
+  readonly gateway: Gateway
 }
 
 /**
@@ -65,15 +65,15 @@ const startupCaller: Caller = { ...developmentCaller, kind: 'admin', name: PRODU
  * Registers the demo server; a failure is logged and does not stop the start. Replaces the demo of another
  * installation, but no other server with its name.
  */
-async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Promise<void> {
+async function registerDemo(gateway: Gateway, log: FastifyBaseLogger): Promise<void> {
   const config = demoRegistration()
-  const known = gateway.servers(startupCaller).find(({ name }) => name === config.name)
+  const known = gateway.servers.list(startupCaller).find(({ name }) => name === config.name)
   if (known && !isDemoRegistration(known)) {
     return log.warn(`--demo has no effect: another server is registered as "${config.name}"`)
   }
   if (known && JSON.stringify(known.args) === JSON.stringify(config.args)) return
   try {
-    await gateway.register(startupCaller, config, { force: true })
+    await gateway.servers.register(startupCaller, config, { force: true })
   } catch (err) {
     log.error({ err }, 'the demo server could not be registered')
   }
@@ -83,7 +83,7 @@ async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Pr
  * Waits until the initialisation by another replica is visible here: a ready gateway must not report itself as
  * uninitialised.
  */
-async function waitUntilInitialized(gateway: RunningGateway): Promise<void> {
+async function waitUntilInitialized(gateway: Gateway): Promise<void> {
   for (let waitedMs = 0; !gateway.initialized; waitedMs += SYNC_POLL_MS) {
     if (waitedMs > SYNC_TIMEOUT_MS)
       throw unavailable('another replica has initialised the database, and this one has not loaded it yet')
@@ -95,10 +95,10 @@ async function waitUntilInitialized(gateway: RunningGateway): Promise<void> {
  * Initialises an empty database with the configured token. If several replicas race, one wins and the others serve its
  * state.
  */
-async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBaseLogger): Promise<void> {
+async function bootstrap(gateway: Gateway, token: string, log: FastifyBaseLogger): Promise<void> {
   if (gateway.initialized) return
   try {
-    await gateway.initialize({}, token)
+    await gateway.principals.initialize({}, token)
     log.info('initialized with the configured administrator token')
   } catch (error) {
     if (!(error instanceof AppError) || error.statusCode !== 409) throw error

@@ -14,8 +14,6 @@ const unique = (names: readonly string[]): string[] => [...new Set(names)]
 
 /** Routes of MCP clients, enterprise mode only (http-contract.md#clients-and-users). */
 export const clients: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway } = app
-
   app.get(
     '/clients',
     {
@@ -27,7 +25,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(Client)) }
       }
     },
-    (request) => gateway.clients(callerOf(request)).map(withAllowList)
+    () => app.gateway.principals.clients.list().map(withAllowList)
   )
 
   app.get(
@@ -42,7 +40,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Client), ...errorResponses(404) }
       }
     },
-    (request) => withAllowList(gateway.client(callerOf(request), request.params.name))
+    (request) => withAllowList(app.gateway.principals.clients.get(request.params.name))
   )
 
   app.post(
@@ -64,7 +62,9 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         description: description || null,
         allowed_servers: unique(allowedServersOf(request.body) ?? [])
       }
-      return reply.code(201).send(withAllowList(await gateway.createClient(callerOf(request), client, access_token)))
+      return reply
+        .code(201)
+        .send(withAllowList(await app.gateway.principals.clients.create(callerOf(request), client, access_token)))
     }
   )
 
@@ -89,7 +89,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       // to change only the token, MCPJungle's client sends all members with an empty description
       const isKept = description === undefined || (description === '' && is_custom_access_token !== undefined)
       if (given !== name) throw invalid('"name" must be the name in the path: a client cannot be renamed')
-      const changed = await gateway.changeClient(callerOf(request), name, {
+      const changed = await app.gateway.principals.clients.change(callerOf(request), name, {
         ...(isKept ? {} : { description: description || null }),
         ...(allowed_servers === undefined ? {} : { allowed_servers: unique(allowed_servers) }),
         access_token
@@ -112,7 +112,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) => {
-      await gateway.removeClient(callerOf(request), request.params.name)
+      await app.gateway.principals.clients.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)
     }
   )

@@ -1,6 +1,6 @@
 import { invalid } from '../lib/errors.ts'
 import { groupAddresses } from '../catalog/endpoint.ts'
-import type { GroupRecord } from '../control/gateway.ts'
+import type { GroupRecord } from '../control/groups.ts'
 import type { GroupConfig } from '../registry/model/model.ts'
 import type { ToolGroupReplacement } from '../schemas/tool-group.ts'
 

@@ -29,7 +29,7 @@ export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, 
       if (mode === 'development') throw new AppError(409, 'development mode needs no initialisation')
       if (initSecret !== undefined) checkSecret(initSecret, 'init secret', request, reply)
       const { address, id: requestId } = request
-      const { access_token } = await app.gateway.initialize({ address, requestId })
+      const { access_token } = await app.gateway.principals.initialize({ address, requestId })
       request.log.info({ request_id: requestId, address }, 'initialized')
       void reply.header('cache-control', 'no-store')
       return { status: 'initialized' as const, admin_access_token: access_token }

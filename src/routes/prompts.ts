@@ -11,7 +11,6 @@ const config = { access: 'user' } as const
 
 /** Routes of prompts (http-contract.md#prompt-record). */
 export const prompts: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway } = app
   await app.register(switches, { kind: 'prompt', plural: 'prompts' })
 
   app.get(
@@ -26,7 +25,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(Prompt)), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'prompt', request.query.server))
+    async (request, reply) => sendJson(reply, app.gateway.items.list('prompt', request.query.server))
   )
 
   app.get(
@@ -41,7 +40,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Prompt), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'prompt', request.query.name))
+    async (request, reply) => sendJson(reply, app.gateway.items.get('prompt', request.query.name))
   )
 
   app.post(
@@ -58,7 +57,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { name, arguments: args = {} } = request.body
-      return sendJson(reply, await gateway.render(callerOf(request), name, args, disconnectSignalOf(reply)))
+      return sendJson(reply, await app.gateway.calls.render(callerOf(request), name, args, disconnectSignalOf(reply)))
     }
   )
 }

@@ -11,7 +11,6 @@ const config = { access: 'user' } as const
 
 /** Routes of resources and resource templates (http-contract.md#resource-record). */
 export const resources: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway } = app
   await app.register(switches, { kind: 'resource', plural: 'resources' })
 
   const lists = [
@@ -43,7 +42,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
           response: { 200: Type.Array(ref(item)), ...errorResponses(404) }
         }
       },
-      async (request, reply) => sendJson(reply, gateway.list(callerOf(request), kind, request.query.server))
+      async (request, reply) => sendJson(reply, app.gateway.items.list(kind, request.query.server))
     )
   }
 
@@ -59,7 +58,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Resource), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'resource', request.query.uri))
+    async (request, reply) => sendJson(reply, app.gateway.items.get('resource', request.query.uri))
   )
 
   app.post(
@@ -74,7 +73,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Resource), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'resource', request.body.uri))
+    async (request, reply) => sendJson(reply, app.gateway.items.get('resource', request.body.uri))
   )
 
   app.post(
@@ -90,6 +89,6 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) =>
-      sendJson(reply, await gateway.read(callerOf(request), request.body.uri, disconnectSignalOf(reply)))
+      sendJson(reply, await app.gateway.calls.read(callerOf(request), request.body.uri, disconnectSignalOf(reply)))
   )
 }

@@ -40,14 +40,13 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 function addReads(app: App): void {
-  const { gateway } = app
   app.get(
     '/servers',
     {
       config: user,
       schema: { tags, operationId: 'listServers', summary: 'List servers', response: { 200: Type.Array(ref(Server)) } }
     },
-    (request) => gateway.servers(callerOf(request))
+    (request) => app.gateway.servers.list(callerOf(request))
   )
 
   app.get(
@@ -62,12 +61,11 @@ function addReads(app: App): void {
         response: { 200: ref(Server), ...errorResponses(404) }
       }
     },
-    (request) => gateway.server(callerOf(request), request.params.name)
+    (request) => app.gateway.servers.get(callerOf(request), request.params.name)
   )
 }
 
 function addRegistration(app: App): void {
-  const { gateway } = app
   app.post(
     '/servers',
     {
@@ -84,7 +82,7 @@ function addRegistration(app: App): void {
     },
     async (request, reply) => {
       const { force = false } = request.query
-      const done = await gateway.register(callerOf(request), toServerConfig(request.body), { force })
+      const done = await app.gateway.servers.register(callerOf(request), toServerConfig(request.body), { force })
       return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(201).send(withServer(done))
     }
   )
@@ -106,14 +104,13 @@ function addRegistration(app: App): void {
     async (request, reply) => {
       const { name } = request.params
       if (request.body.name !== name) throw invalid('"name" must be the name in the path: a server cannot be renamed')
-      const done = await gateway.replace(callerOf(request), name, toServerConfig(request.body))
+      const done = await app.gateway.servers.replace(callerOf(request), name, toServerConfig(request.body))
       return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(200).send(done)
     }
   )
 }
 
 function addRemoval(app: App): void {
-  const { gateway } = app
   app.delete(
     '/servers/:name',
     {
@@ -127,7 +124,7 @@ function addRemoval(app: App): void {
       }
     },
     async (request, reply) => {
-      await gateway.remove(callerOf(request), request.params.name)
+      await app.gateway.servers.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)
     }
   )
@@ -135,7 +132,6 @@ function addRemoval(app: App): void {
 
 /** Adds the routes that enable and disable a server and its items. */
 function addSwitches(app: App): void {
-  const { gateway } = app
   for (const [verb, enabled] of [['enable', true] as const, ['disable', false] as const]) {
     app.post(
       `/servers/:name/${verb}`,
@@ -150,7 +146,7 @@ function addSwitches(app: App): void {
           response: { 200: ref(ServerState), ...errorResponses(404) }
         }
       },
-      (request) => gateway.setServerEnabled(callerOf(request), request.params.name, enabled)
+      (request) => app.gateway.servers.setEnabled(callerOf(request), request.params.name, enabled)
     )
   }
 
@@ -167,7 +163,7 @@ function addSwitches(app: App): void {
         response: { 200: ref(ServerSwitches), ...errorResponses(404) }
       }
     },
-    (request) => gateway.switches(callerOf(request), request.params.name)
+    (request) => app.gateway.servers.switches(request.params.name)
   )
 
   app.patch(
@@ -184,12 +180,11 @@ function addSwitches(app: App): void {
         response: { 200: ref(ServerSwitches), ...errorResponses(404) }
       }
     },
-    (request) => gateway.setSwitches(callerOf(request), request.params.name, request.body)
+    (request) => app.gateway.servers.setSwitches(callerOf(request), request.params.name, request.body)
   )
 }
 
 function addRefresh(app: App): void {
-  const { gateway } = app
   app.post(
     '/servers/:name/refresh',
     {
@@ -202,12 +197,11 @@ function addRefresh(app: App): void {
         response: { 200: ref(Refresh), ...errorResponses(404, 502, 504) }
       }
     },
-    (request) => gateway.refresh(callerOf(request), request.params.name)
+    (request) => app.gateway.servers.refresh(callerOf(request), request.params.name)
   )
 }
 
 function addConfigs(app: App): void {
-  const { registry } = app
   app.get(
     '/server_configs',
     {
@@ -220,6 +214,6 @@ function addConfigs(app: App): void {
         response: { 200: Type.Array(ref(ServerInput)) }
       }
     },
-    (request) => registry.configs(auditChange(callerOf(request), 'server_configs.read', '*'))
+    (request) => app.registry.configs(auditChange(callerOf(request), 'server_configs.read', '*'))
   )
 }

@@ -21,7 +21,7 @@ export const switches: FastifyPluginAsyncTypebox<{ kind: ItemKind; plural: strin
           response: { 200: Names, ...errorResponses(404) }
         }
       },
-      (request) => app.gateway.setItemsEnabled(callerOf(request), kind, request.query.entity, enabled)
+      (request) => app.gateway.items.setEnabled(callerOf(request), kind, request.query.entity, enabled)
     )
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import type { GroupRecord } from '../control/gateway.ts'
+import type { GroupRecord } from '../control/groups.ts'
 import { callerOf } from '../plugins/auth.ts'
 import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
 import {
@@ -26,8 +26,6 @@ export interface ToolGroupOptions {
 
 /** Routes of tool groups (http-contract.md#tool-groups). */
 export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (app, { publicUrl }) => {
-  const { gateway } = app
-
   const details = (request: FastifyRequest, record: GroupRecord) =>
     withEndpointUrls(record, baseUrlOf(request, publicUrl))
 
@@ -42,7 +40,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         response: { 200: Type.Array(ref(ToolGroup)) }
       }
     },
-    (request) => gateway.groups(callerOf(request))
+    () => app.gateway.groups.list()
   )
 
   app.post(
@@ -59,7 +57,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       }
     },
     async (request, reply) => {
-      const group = await gateway.createGroup(callerOf(request), toGroupConfig(request.body.name, request.body))
+      const group = await app.gateway.groups.create(callerOf(request), toGroupConfig(request.body.name, request.body))
       return reply.code(201).send(details(request, group))
     }
   )
@@ -76,7 +74,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         response: { 200: ref(ToolGroupDetails), ...errorResponses(404) }
       }
     },
-    (request) => details(request, gateway.group(callerOf(request), request.params.name))
+    (request) => details(request, app.gateway.groups.get(request.params.name))
   )
 
   app.get(
@@ -91,7 +89,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         response: { 200: ref(EffectiveTools), ...errorResponses(404) }
       }
     },
-    (request) => ({ tools: gateway.effectiveTools(callerOf(request), request.params.name) })
+    (request) => ({ tools: app.gateway.groups.effectiveTools(request.params.name) })
   )
 
   app.put(
@@ -110,7 +108,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
     },
     async (request) => {
       const config = toReplacement(request.params.name, request.body)
-      const { before, after } = await gateway.replaceGroup(callerOf(request), config)
+      const { before, after } = await app.gateway.groups.replace(callerOf(request), config)
       return { ...details(request, after), old: before, new: after }
     }
   )
@@ -129,7 +127,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       }
     },
     async (request, reply) => {
-      await gateway.removeGroup(callerOf(request), request.params.name)
+      await app.gateway.groups.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)
     }
   )

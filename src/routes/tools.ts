@@ -13,7 +13,6 @@ const config = { access: 'user' } as const
 
 /** Routes of tools (http-contract.md#tool-record, http-contract.md#tool-invocation). */
 export const tools: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway } = app
   await app.register(switches, { kind: 'tool', plural: 'tools' })
 
   app.get(
@@ -28,7 +27,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(Tool)), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'tool', request.query.server))
+    async (request, reply) => sendJson(reply, app.gateway.items.list('tool', request.query.server))
   )
 
   app.get(
@@ -43,7 +42,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Tool), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'tool', request.query.name))
+    async (request, reply) => sendJson(reply, app.gateway.items.get('tool', request.query.name))
   )
 
   app.post(
@@ -66,8 +65,8 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
       const args =
         request.query.arguments === 'object'
           ? wrappedArguments(text)
-          : toolArguments(text, () => gateway.hasToolProperty(name, 'arguments'))
-      return sendJson(reply, await gateway.invoke(callerOf(request), name, args, disconnectSignalOf(reply)))
+          : toolArguments(text, () => app.gateway.items.hasToolProperty(name, 'arguments'))
+      return sendJson(reply, await app.gateway.calls.invoke(callerOf(request), name, args, disconnectSignalOf(reply)))
     }
   )
 }

@@ -23,7 +23,7 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(AuthorizationSession), ...errorResponses(404) }
       }
     },
-    (request) => app.gateway.authorizationSession(callerOf(request), request.params.id)
+    (request) => app.gateway.signIns.find(request.params.id)
   )
 
   app.post(
@@ -42,7 +42,7 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { id } = request.params
-      const server = await app.gateway.completeAuthorization(callerOf(request), { id, ...request.body })
+      const server = await app.gateway.signIns.complete(callerOf(request), { id, ...request.body })
       return reply.code(201).send(withServer(server))
     }
   )

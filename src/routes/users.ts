@@ -11,8 +11,6 @@ const config = { access: 'admin' } as const
 
 /** Routes of users, enterprise mode only (http-contract.md#clients-and-users). */
 export const users: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway } = app
-
   app.get(
     '/users',
     {
@@ -24,7 +22,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(User)) }
       }
     },
-    (request) => gateway.users(callerOf(request)).map(withUsername)
+    () => app.gateway.principals.users.list().map(withUsername)
   )
 
   app.get(
@@ -59,7 +57,9 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { role = 'user', access_token } = request.body
       const user = { name: userNameOf(request.body), role }
-      return reply.code(201).send(withUsername(await gateway.createUser(callerOf(request), user, access_token)))
+      return reply
+        .code(201)
+        .send(withUsername(await app.gateway.principals.users.create(callerOf(request), user, access_token)))
     }
   )
 
@@ -79,7 +79,9 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const name = userNameOf(request.body, request.params.name)
-      return withUsername(await gateway.rotateUser(callerOf(request), name, request.body.access_token))
+      return withUsername(
+        await app.gateway.principals.users.rotateToken(callerOf(request), name, request.body.access_token)
+      )
     }
   )
 
@@ -97,7 +99,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) => {
-      await gateway.removeUser(callerOf(request), request.params.name)
+      await app.gateway.principals.users.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)
     }
   )

@@ -390,7 +390,7 @@ test('LC-13 a group that one replica removes ends at the other, with its session
   const [a, b] = [await start(), await start()]
   await addRecorder(t, a, 'alpha')
   await create(a, { name: 'g1', included_tools: ['alpha__echo'] })
-  await until('the other has it', () => b.app.gateway.hasGroup('g1'))
+  await until('the other has it', () => b.app.gateway.groups.has('g1'))
   const there = at(b, 'g1')
   const { headers } = await there.initialize()
   const stream = await openStream(t, there.url, { headers: { accept: 'text/event-stream', ...headers } })

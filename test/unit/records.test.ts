@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { itemRecord, itemRecords, restName, serverRecord } from '../../src/control/records.ts'
+import { itemRecord, itemRecords, restName } from '../../src/control/item-records.ts'
+import { serverRecord } from '../../src/control/server-records.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model/model.ts'
 import { callerNamed, catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 import { developmentCaller } from '../../src/catalog/caller.ts'

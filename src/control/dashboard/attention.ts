@@ -5,7 +5,7 @@ import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
 import { namesIn } from '../groups.ts'
 import { leftOutCount } from '../../catalog/left-out.ts'
-import { restName } from '../records.ts'
+import { restName } from '../item-records.ts'
 import { factsOf } from './items.ts'
 
 function serverAttention({ name, status, status_since: since, last_error: detail }: ServerView): Attention[] {

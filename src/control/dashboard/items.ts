@@ -7,7 +7,7 @@ import type { ResourceView, TemplateView } from '../../schemas/dashboard/resourc
 import type { Flag, ServerStatus } from '../../schemas/dashboard/shared.ts'
 import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
 import { members } from '../../json/json.ts'
-import { restName } from '../records.ts'
+import { restName } from '../item-records.ts'
 
 type Members = Readonly<Record<string, unknown>>
 

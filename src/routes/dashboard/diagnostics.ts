@@ -53,7 +53,6 @@ const limitsOf = ({ limits, timeouts }: Config) =>
 
 /** Diagnostics: checks and settings in effect. Contains no secret, so that it can be shared in a bug report. */
 export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {
-  const { gateway } = app
   const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString()
 
   /** Sends an invalid request through the MCP endpoint, which must answer 400; no client activity is recorded. */
@@ -73,7 +72,7 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
 
   app.get('/diagnostics', { config: access, schema: { response: { 200: Diagnostics } } }, async (request) => {
     const base = baseUrlOf(request, config.publicUrl)
-    const servers = await gateway.dashboard.servers()
+    const servers = await app.gateway.dashboard.servers()
     return {
       version: VERSION,
       node_version: process.versions.node,
@@ -90,12 +89,12 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
       checks: [
         checkBind(config),
         await checkEndpoint(),
-        ...(await gateway.dashboard.checks(servers)),
+        ...(await app.gateway.dashboard.checks(servers)),
         checkCallLog(config),
         checkTelemetry(config)
       ],
       limits: limitsOf(config),
-      ...gateway.dashboard.counts()
+      ...app.gateway.dashboard.counts()
     }
   })
 }

@@ -73,11 +73,10 @@ function preview(found: Found, values: Values, exists: boolean, check: Check): I
 
 /** Imports servers from a pasted configuration of any MCP client. */
 export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
-  const { gateway } = app
   const check = createBodyCheck(ServerInput)
 
-  const toolsOf = (caller: Caller, server: string) => {
-    const tools = JSON.parse(gateway.list(caller, 'tool', server).toString()) as { name: string }[]
+  const toolsOf = (server: string) => {
+    const tools = JSON.parse(app.gateway.items.list('tool', server).toString()) as { name: string }[]
     return {
       tools: tools.slice(0, MAX_TOOLS).map(({ name }) => name.slice(server.length + 2)),
       tool_count: tools.length
@@ -85,9 +84,11 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
   }
   const register = async (caller: Caller, base: string, input: ServerInput, exists: boolean): Promise<Result> => {
     try {
-      const done = await storeWithSignIn(input, base, (config) => gateway.register(caller, config, { force: exists }))
+      const done = await storeWithSignIn(input, base, (config) =>
+        app.gateway.servers.register(caller, config, { force: exists })
+      )
       if ('authorization_required' in done) return { outcome: 'sign_in_needed', ...done }
-      return { outcome: exists ? 'replaced' : 'added', ...toolsOf(caller, done.name) }
+      return { outcome: exists ? 'replaced' : 'added', ...toolsOf(done.name) }
     } catch (error) {
       if (error instanceof AppError) return { outcome: 'failed', error: error.message }
       throw error
@@ -111,7 +112,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const { servers: all, problem } = importServers(configuration, { ownUrls: [base] })
       if (problem !== undefined) throw invalid(`the configuration cannot be used: ${problem}`)
       if (all.length > MAX_SERVERS) throw invalid(`the configuration has more than ${MAX_SERVERS} servers`)
-      const known = new Set(gateway.servers(caller).map(({ name }) => name))
+      const known = new Set(app.gateway.servers.list(caller).map(({ name }) => name))
       const chosen = all.filter(({ name }) => names?.includes(name) ?? true)
 
       const importServer = async (found: Found): Promise<ImportedServer> => {

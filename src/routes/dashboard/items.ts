@@ -8,7 +8,6 @@ import { AcceptedItem, EnabledInput, EnabledState, ItemParam } from '../../schem
 import { ToolsView } from '../../schemas/dashboard/tools.ts'
 import { errorResponses } from '../../schemas/shared.ts'
 import { sendJson } from '../replies.ts'
-import type { Caller } from '../../catalog/caller.ts'
 
 const config = { access: 'admin' } as const
 
@@ -21,29 +20,29 @@ const itemPaths: readonly (readonly [path: string, kinds: readonly ItemKind[]])[
 
 /** Routes of tools, prompts and resources of all servers: list, enable and accept. */
 export const items: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway } = app
-
   app.get('/tools', { config, schema: { response: { 200: ToolsView } } }, async (_request, reply) =>
-    sendJson(reply, gateway.dashboard.tools())
+    sendJson(reply, app.gateway.dashboard.tools())
   )
-  app.get('/prompts', { config, schema: { response: { 200: PromptsView } } }, () => gateway.dashboard.prompts())
-  app.get('/resources', { config, schema: { response: { 200: ResourcesView } } }, () => gateway.dashboard.resources())
+  app.get('/prompts', { config, schema: { response: { 200: PromptsView } } }, () => app.gateway.dashboard.prompts())
+  app.get('/resources', { config, schema: { response: { 200: ResourcesView } } }, () =>
+    app.gateway.dashboard.resources()
+  )
 
   /**
    * Returns the kind of the item. Throws AppError 404 if there is none: a server's name would otherwise switch all its
    * items.
    */
-  const kindOf = (caller: Caller, kinds: readonly ItemKind[], name: string): ItemKind => {
+  const kindOf = (kinds: readonly ItemKind[], name: string): ItemKind => {
     for (const kind of kinds.slice(0, -1)) {
       try {
-        gateway.find(caller, kind, name)
+        app.gateway.items.get(kind, name)
         return kind
       } catch (error) {
         if (!(error instanceof AppError) || error.statusCode !== 404) throw error
       }
     }
     const last = kinds.at(-1)!
-    gateway.find(caller, last, name)
+    app.gateway.items.get(last, name)
     return last
   }
   for (const [path, kinds] of itemPaths) {
@@ -60,8 +59,7 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
       async (request) => {
         const { name } = request.params
         const { enabled } = request.body
-        const caller = callerOf(request)
-        await gateway.setItemsEnabled(caller, kindOf(caller, kinds, name), name, enabled)
+        await app.gateway.items.setEnabled(callerOf(request), kindOf(kinds, name), name, enabled)
         return { name, enabled }
       }
     )
@@ -73,8 +71,7 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request) => {
         const { name } = request.params
-        const caller = callerOf(request)
-        await gateway.dashboard.acceptDefinition(caller, kindOf(caller, kinds, name), name)
+        await app.gateway.dashboard.acceptDefinition(callerOf(request), kindOf(kinds, name), name)
         return { name }
       }
     )

@@ -22,8 +22,6 @@ const closePageText = 'You can close this page and go back to the dashboard.'
 
 /** OAuth callback and status of sign-ins. The callback page contains no script and no link. */
 export const oauth: FastifyPluginAsyncTypebox = async (app) => {
-  const { gateway } = app
-
   const fail = ({ headers }: FastifyRequest, reply: FastifyReply, error: unknown) => {
     // only a browser navigation accepts HTML
     if (!(error instanceof AppError) || !headers.accept?.includes('text/html')) throw error
@@ -44,10 +42,10 @@ export const oauth: FastifyPluginAsyncTypebox = async (app) => {
       }
       if (error !== undefined) {
         const description = error_description === undefined ? {} : { description: error_description }
-        await gateway.refuseAuthorization(caller, { state, error, ...description, ...named })
+        await app.gateway.signIns.refuse({ state, error, ...description, ...named })
         return await sendMessagePage(reply, 'The sign-in was refused', `Nothing was registered. ${closePageText}`)
       }
-      const { name } = await gateway.completeAuthorization(caller, { code: code!, state, ...named })
+      const { name } = await app.gateway.signIns.complete(caller, { code: code!, state, ...named })
       return await sendMessagePage(reply, 'Signed in', `The server ${name} is connected. ${closePageText}`)
     } catch (failure) {
       return fail(request, reply, failure)
@@ -63,6 +61,6 @@ export const oauth: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: SignInSession, ...errorResponses(400, 404, 414, 503) }
       }
     },
-    (request) => gateway.authorizationSession(callerOf(request), request.params.id)
+    (request) => app.gateway.signIns.find(request.params.id)
   )
 }

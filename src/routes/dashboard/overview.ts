@@ -20,7 +20,6 @@ const graveKinds = new Set(['server_failing', 'sign_in_needed'])
 
 /** Data of the overview page and counts for the navigation. */
 export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, { publicUrl, config }) => {
-  const { gateway } = app
   const { host, callLog } = config
   const recorded = callLog.enabled
     ? callLog.contents
@@ -30,15 +29,15 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
 
   const emptyState = async (serverCount: number) => {
     if (serverCount === 0) return { empty_state: 'no_servers' as const }
-    return (await gateway.dashboard.hasCalls()) ? {} : { empty_state: 'no_calls' as const }
+    return (await app.gateway.dashboard.hasCalls()) ? {} : { empty_state: 'no_calls' as const }
   }
 
   app.get('/overview', { config: access, schema: { response: { 200: Overview } } }, async (request) => {
-    const servers = await gateway.dashboard.servers()
-    const attention = gateway.dashboard.attention(servers)
+    const servers = await app.gateway.dashboard.servers()
+    const attention = app.gateway.dashboard.attention(servers)
     const base = baseUrlOf(request, publicUrl)
-    const counts = gateway.dashboard.counts()
-    const seen = gateway.dashboard.lastSeen()
+    const counts = app.gateway.dashboard.counts()
+    const seen = app.gateway.dashboard.lastSeen()
     return {
       status: attention.some(({ kind }) => graveKinds.has(kind)) ? ('degraded' as const) : ('running' as const),
       mode: 'development' as const,
@@ -50,13 +49,13 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
       ...counts,
       enabled_count: servers.filter(({ enabled }) => enabled).length,
       connected_count: servers.filter(({ status }) => status === 'connected').length,
-      tokens: gateway.dashboard.countTokens(),
+      tokens: app.gateway.dashboard.countTokens(),
       attention: attention.slice(0, MAX_ATTENTION),
       attention_count: attention.length,
       recorded,
       ...(await emptyState(counts.server_count)),
       ...(seen === undefined ? {} : { last_client_at: new Date(seen).toISOString() }),
-      clients: gateway.dashboard.clients().slice(0, MAX_CLIENTS).map(seenClient),
+      clients: app.gateway.dashboard.clients().slice(0, MAX_CLIENTS).map(seenClient),
       is_bound_wide: !isLoopback(host)
     }
   })

@@ -1,5 +1,6 @@
 import { AppError } from '../../lib/errors.ts'
-import type { AuthorizationRequired, ServerRecord } from '../../control/gateway.ts'
+import type { ServerRecord } from '../../control/server-records.ts'
+import type { AuthorizationRequired } from '../../control/sign-in.ts'
 import type { ServerConfig } from '../../registry/model/model.ts'
 import type { ServerInput } from '../../schemas/server.ts'
 import { toServerConfig } from '../server-config.ts'

@@ -17,16 +17,14 @@ const upstreamFailures = errorResponses(400, 404, 409, 413, 414, 415, 502, 503, 
 
 /** Routes of servers for the dashboard. Responses contain only members of an allow list, never secrets. */
 export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
-  const { gateway } = app
-
   app.get('/servers', { config, schema: { response: { 200: ServersView } } }, async () => ({
-    servers: await gateway.dashboard.servers()
+    servers: await app.gateway.dashboard.servers()
   }))
 
   app.get(
     '/servers/:name',
     { config, schema: { params, response: { 200: ServerDetails, ...errorResponses(400, 404, 414) } } },
-    (request) => gateway.dashboard.details(request.params.name)
+    (request) => app.gateway.dashboard.details(request.params.name)
   )
 
   app.post(
@@ -42,14 +40,14 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     async (request, reply) => {
       const { body, query } = request
       if (query.dry_run)
-        return reply.code(200).send(await gateway.dashboard.tryConfig(callerOf(request), toServerConfig(body)))
+        return reply.code(200).send(await app.gateway.dashboard.tryConfig(callerOf(request), toServerConfig(body)))
       const { force = false } = query
       const caller = callerOf(request)
       const done = await storeWithSignIn(body, baseUrlOf(request, publicUrl), (to) =>
-        gateway.register(caller, to, { force })
+        app.gateway.servers.register(caller, to, { force })
       )
       if ('authorization_required' in done) return reply.code(202).send(done)
-      return reply.code(201).send(await gateway.dashboard.server(done.name))
+      return reply.code(201).send(await app.gateway.dashboard.server(done.name))
     }
   )
 
@@ -58,8 +56,8 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     { config, schema: { response: { 201: ServerView, ...errorResponses(400, 409, 414, 415, 502, 503, 504) } } },
     async (request, reply) => {
       const { name } = demoRegistration()
-      await gateway.register(callerOf(request), demoRegistration(), { force: false })
-      return reply.code(201).send(await gateway.dashboard.server(name))
+      await app.gateway.servers.register(callerOf(request), demoRegistration(), { force: false })
+      return reply.code(201).send(await app.gateway.dashboard.server(name))
     }
   )
 
@@ -69,19 +67,19 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     async (request, reply) => {
       const { name } = request.params
       const caller = callerOf(request)
-      const input = gateway.dashboard.completeUpdate(name, request.body)
+      const input = app.gateway.dashboard.completeUpdate(name, request.body)
       const done = await storeWithSignIn(input, baseUrlOf(request, publicUrl), (to) =>
-        gateway.replace(caller, name, to)
+        app.gateway.servers.replace(caller, name, to)
       )
       if ('authorization_required' in done) return reply.code(202).send(done)
-      return reply.code(200).send(await gateway.dashboard.server(name))
+      return reply.code(200).send(await app.gateway.dashboard.server(name))
     }
   )
 
   app.post(
     '/servers/:name/test',
     { config, schema: { params, response: { 200: ServerTrial, ...errorResponses(400, 404, 414, 415, 503) } } },
-    (request) => gateway.dashboard.testServer(callerOf(request), request.params.name)
+    (request) => app.gateway.dashboard.testServer(callerOf(request), request.params.name)
   )
 
   app.patch(
@@ -97,7 +95,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     async (request) => {
       const { name } = request.params
       const { enabled } = request.body
-      await gateway.setServerEnabled(callerOf(request), name, enabled)
+      await app.gateway.servers.setEnabled(callerOf(request), name, enabled)
       return { name, enabled }
     }
   )
@@ -106,7 +104,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     '/servers/:name',
     { config, schema: { params, response: { 204: Type.Null(), ...errorResponses(400, 404, 414, 503) } } },
     async (request, reply) => {
-      await gateway.remove(callerOf(request), request.params.name)
+      await app.gateway.servers.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)
     }
   )

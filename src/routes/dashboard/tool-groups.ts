@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import type { GroupRecord } from '../../control/gateway.ts'
+import type { GroupRecord } from '../../control/groups.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ToolGroupPreview, ToolGroupsView, ToolGroupView } from '../../schemas/dashboard/tool-groups.ts'
 import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
@@ -15,10 +15,8 @@ const params = NameParam
 
 /** Routes of tool groups with their effective tools, and the preview of a group. */
 export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
-  const { gateway } = app
-
   const view = (request: FastifyRequest, record: GroupRecord) => {
-    const { seen, clients, ...effective } = gateway.dashboard.groupDetails(record.name)
+    const { seen, clients, ...effective } = app.gateway.dashboard.groupDetails(record.name)
     return {
       ...withEndpointUrls(record, baseUrlOf(request, publicUrl)),
       ...effective,
@@ -28,13 +26,13 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
   }
 
   app.get('/tool-groups', { config, schema: { response: { 200: ToolGroupsView } } }, (request) => ({
-    tool_groups: gateway.groups(callerOf(request)).map((record) => view(request, record))
+    tool_groups: app.gateway.groups.list().map((record) => view(request, record))
   }))
 
   app.get(
     '/tool-groups/:name',
     { config, schema: { params, response: { 200: ToolGroupView, ...errorResponses(400, 404, 414) } } },
-    (request) => view(request, gateway.group(callerOf(request), request.params.name))
+    (request) => view(request, app.gateway.groups.get(request.params.name))
   )
 
   app.post(
@@ -48,7 +46,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
     },
     async (request, reply) => {
       const to = toGroupConfig(request.body.name, request.body)
-      return reply.code(201).send(view(request, await gateway.createGroup(callerOf(request), to)))
+      return reply.code(201).send(view(request, await app.gateway.groups.create(callerOf(request), to)))
     }
   )
 
@@ -58,7 +56,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
       config,
       schema: { body: ref(ToolGroupReplacement), response: { 200: ToolGroupPreview, ...errorResponses(400, 413, 415) } }
     },
-    ({ body }) => gateway.dashboard.preview(toGroupConfig(body.name ?? '', body))
+    ({ body }) => app.gateway.dashboard.preview(toGroupConfig(body.name ?? '', body))
   )
 
   app.put(
@@ -73,7 +71,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
     },
     async (request) => {
       const to = toReplacement(request.params.name, request.body)
-      return view(request, (await gateway.replaceGroup(callerOf(request), to)).after)
+      return view(request, (await app.gateway.groups.replace(callerOf(request), to)).after)
     }
   )
 
@@ -81,7 +79,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
     '/tool-groups/:name',
     { config, schema: { params, response: { 204: Type.Null(), ...errorResponses(400, 404, 414, 503) } } },
     async (request, reply) => {
-      await gateway.removeGroup(callerOf(request), request.params.name)
+      await app.gateway.groups.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)
     }
   )

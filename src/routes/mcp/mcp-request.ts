@@ -30,7 +30,7 @@ export const groupNameOf = ({ params }: FastifyRequest) => (params as { name?: s
 export const createGroupCheck =
   (app: FastifyInstance) => (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
     const group = groupNameOf(request)
-    if (group !== undefined && !app.gateway.hasGroup(group, request.caller ?? undefined))
+    if (group !== undefined && !app.gateway.groups.has(group, request.caller ?? undefined))
       throw notFound('tool group', group)
     done()
   }

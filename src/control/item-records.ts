@@ -1,12 +1,7 @@
-import { missingNames, type NameLookup } from '../domain/groups.ts'
-import { MASK } from '../domain/secrets/secret-parts.ts'
-import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model/model.ts'
+import type { ItemKind } from '../registry/model/model.ts'
 import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
-import type { GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
 import { members } from '../json/json.ts'
-import { leftOutCount } from '../catalog/left-out.ts'
 import { aliasOf, anyByUri } from '../catalog/scope.ts'
-import type { Caller } from '../catalog/caller.ts'
 
 /** REST's names of members that MCP writes in camelCase (http-contract.md#tool-record). */
 const restMembers: Record<ItemKind, Readonly<Record<string, string>>> = {
@@ -62,61 +57,4 @@ export function itemRecords(catalog: Catalog, kind: ItemKind, only?: CatalogServ
   const bytes = Buffer.from(`[${items.map((item) => itemRecord(catalog, item)).join(',')}]`)
   catalog.pages.set(key, { bytes, next: undefined }, { size: bytes.buffer.byteLength + 2 * key.length })
   return bytes
-}
-
-const masked = (env: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
-
-/** Note on a server in session mode "stateful" that keeps no sessions. */
-const WITHOUT_SESSIONS =
-  'session_mode "stateful" has no effect: the server issues no session ids, so its requests are independent of each other'
-
-const lacksSessions = ({ transport, session_mode, verdict }: RecordSource['stored']) =>
-  session_mode === 'stateful' && transport === 'streamable_http' && verdict?.hasSessions === false
-
-/** Properties of a server that its record is built from. */
-interface RecordSource {
-  readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
-    Partial<Pick<StoredServer, 'verdict'>>
-}
-
-/**
- * Returns a server as listed over REST (http-contract.md#server-object): without secrets, and with the values of `env`
- * masked for callers with the role `user`.
- */
-export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, caller: Caller): ServerRecord {
-  const { name, transport, description, settings, session_mode, enabled } = stored
-  const isStdio = transport === 'stdio'
-  const env = secrets.env ?? {}
-  return {
-    name,
-    transport,
-    ...(description === null ? {} : { description }),
-    ...(isStdio ? { command: settings.command ?? '', args: settings.args ?? [] } : { url: settings.url ?? '' }),
-    ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
-    session_mode,
-    enabled,
-    ...(lacksSessions(stored) ? { notes: [WITHOUT_SESSIONS] } : {})
-  }
-}
-
-/** Returns the number of items that were left out when the server's lists were read; `withItems`: also the items. */
-export function leftOutRecord(server: Pick<CatalogServer, 'leftOut'> | undefined, withItems: boolean): LeftOutRecord {
-  const leftOut = server?.leftOut
-  if (leftOut === undefined) return {}
-  return { left_out_count: leftOutCount(leftOut), ...(withItems ? { left_out: leftOut.items } : {}) }
-}
-
-export function groupRecord(config: GroupConfig, known: NameLookup): GroupRecord {
-  const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
-  const { tools, servers } = missingNames(config, known)
-  return {
-    name,
-    ...(description === null ? {} : { description }),
-    included_tools,
-    included_servers,
-    excluded_tools,
-    ...(tool_names === 'bare' ? { tool_names } : {}),
-    missing: [...tools, ...servers]
-  }
 }

@@ -4,18 +4,50 @@ import type { Registry } from '../registry/registry.ts'
 import type { Attempts } from './attempts.ts'
 import { kinds, type Catalog, type CatalogServer } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
-import type { Gateway, RefreshResult } from './gateway.ts'
+import type { Registration } from './registration.ts'
 import { secretsOrNone } from './readable-secrets.ts'
 import type { ReadingOrder } from './reading-order.ts'
-import { leftOutRecord, restName, serverRecord } from './records.ts'
-import { anyByName } from '../catalog/scope.ts'
-import { storeSwitches, switchesOf } from './server-switches.ts'
+import { leftOutRecord, serverRecord, type LeftOutRecord, type ServerRecord } from './server-records.ts'
+import { storeSwitches, switchesOf, type SwitchesPatch, type SwitchesRecord } from './server-switches.ts'
 import type { Target } from '../upstream/transports.ts'
 import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
 
-/** Dependencies of `createManagement`. */
-export interface ManagementOptions {
+/** Changes found by a refresh of a server's lists: qualified names, or URIs of resources and templates. */
+export interface RefreshResult extends LeftOutRecord {
+  readonly name: string
+  readonly added: string[]
+  readonly removed: string[]
+  readonly changed: string[]
+}
+
+/** Result of enabling or disabling a server: qualified names of the items that this affects. */
+export interface ServerStateResult {
+  readonly name: string
+  readonly tools_affected: string[]
+  readonly prompts_affected: string[]
+}
+
+/** Operations on registered servers (http-contract.md#server-object). Methods throw or reject with AppError. */
+export interface Servers extends Registration {
+  /** Returns all servers. Values of `env` are masked for callers with the role `user`. */
+  list(caller: Caller): ServerRecord[]
+  /** Returns one server, with the items that are not served. 404. */
+  get(caller: Caller, name: string): ServerRecord
+  /** Removes a server and its items. 404. */
+  remove(caller: Caller, name: string): Promise<void>
+  /** Reads the lists of a server again and stores them. 404, 502. */
+  refresh(caller: Caller, name: string): Promise<RefreshResult>
+  /** 404. */
+  setEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>
+  /** Returns the enabled flags of a server and its items. 404. */
+  switches(name: string): SwitchesRecord
+  /** Sets the given flags in one transaction. 400 names unknown items, 404. */
+  setSwitches(caller: Caller, name: string, patch: SwitchesPatch): Promise<SwitchesRecord>
+}
+
+export interface ServersOptions {
+  readonly registration: Registration
   readonly registry: Registry
   readonly readings: ReadingOrder
   readonly attempts: Attempts
@@ -24,11 +56,6 @@ export interface ManagementOptions {
   readOffer(target: Target): Promise<UpstreamOffer>
   targetOf(stored: StoredServer): Target
 }
-
-type Management = Pick<
-  Gateway,
-  'servers' | 'server' | 'remove' | 'refresh' | 'setServerEnabled' | 'setItemsEnabled' | 'switches' | 'setSwitches'
->
 
 /** Compares the listed items of a server in two catalogs. */
 function compareItems(before: CatalogServer | undefined, after: CatalogServer | undefined) {
@@ -42,9 +69,8 @@ function compareItems(before: CatalogServer | undefined, after: CatalogServer | 
   return { added, removed, changed }
 }
 
-/** Creates the operations on registered servers and on the `enabled` flags of servers and items. */
-export function createManagement(options: ManagementOptions): Management {
-  const { registry, readings, attempts, catalog, readOffer, targetOf } = options
+export function createServers(options: ServersOptions): Servers {
+  const { registration, registry, readings, attempts, catalog, readOffer, targetOf } = options
 
   const find = (name: string): CatalogServer => {
     const server = catalog().server(name)
@@ -58,16 +84,12 @@ export function createManagement(options: ManagementOptions): Management {
     ...leftOutRecord(server, true)
   })
 
-  const publicNames = (server: CatalogServer, kind: ItemKind, names: readonly string[]) =>
-    names.map((name) => {
-      const item = server.find(kind, name)
-      return item ? restName(catalog(), item) : name
-    })
-
   return {
-    servers: (caller) =>
+    ...registration,
+
+    list: (caller) =>
       catalog().servers.map((server) => ({ ...record(caller, server), ...leftOutRecord(server, false) })),
-    server: (caller, name) => fullRecord(caller, find(name)),
+    get: (caller, name) => fullRecord(caller, find(name)),
 
     async remove(caller, name) {
       await registry.write(auditChange(caller, 'server.remove', name), (tx) => tx.servers.remove(name))
@@ -98,7 +120,7 @@ export function createManagement(options: ManagementOptions): Management {
       }
     },
 
-    async setServerEnabled(caller, name, enabled) {
+    async setEnabled(caller, name, enabled) {
       const action = enabled ? 'server.enable' : 'server.disable'
       const { changed, tools, prompts } = await registry.write(auditChange(caller, action, name), (tx) =>
         tx.servers.setEnabled(name, enabled)
@@ -110,25 +132,11 @@ export function createManagement(options: ManagementOptions): Management {
       return { name, tools_affected: publicNamesOf('tool', tools), prompts_affected: publicNamesOf('prompt', prompts) }
     },
 
-    switches: (_caller, name) => switchesOf(find(name)),
+    switches: (name) => switchesOf(find(name)),
 
     async setSwitches(caller, name, patch) {
       await registry.write(auditChange(caller, 'server.switch', name), (tx) => storeSwitches(tx, name, patch))
       return switchesOf(find(name))
-    },
-
-    async setItemsEnabled(caller, kind, entity, enabled) {
-      const server = catalog().server(entity)
-      const item = server ? undefined : anyByName(catalog(), kind, entity)
-      const owner = server ?? item?.server
-      if (!owner) throw notFound(`${kind} or server`, entity)
-      const action = `${kind}.${enabled ? 'enable' : 'disable'}`
-      const names = await registry.write(auditChange(caller, action, entity), async (tx) => {
-        const affected = await tx.items.setEnabled(owner.name, kind, item ? [item.name] : null, enabled)
-        if (kind === 'resource' && !item) await tx.items.setEnabled(owner.name, 'template', null, enabled)
-        return affected
-      })
-      return publicNames(catalog().server(owner.name) ?? owner, kind, names)
     }
   }
 }

@@ -1,0 +1,72 @@
+import { MASK } from '../domain/secrets/secret-parts.ts'
+import type { ServerSecrets, StoredServer } from '../registry/model/model.ts'
+import type { LeftOutItem } from '../schemas/left-out.ts'
+import type { Caller } from '../catalog/caller.ts'
+import type { CatalogServer } from '../catalog/catalog.ts'
+import { leftOutCount } from '../catalog/left-out.ts'
+
+/** Items of a server's lists that are not served; both members are absent if there are none. */
+export interface LeftOutRecord {
+  readonly left_out_count?: number
+  /** The first such items, limited in number and bytes. */
+  readonly left_out?: readonly LeftOutItem[]
+}
+
+/**
+ * A server in REST answers: http-contract.md#server-object plus `enabled` and `notes`. Lists omit `left_out`.
+ */
+export interface ServerRecord extends LeftOutRecord {
+  readonly name: string
+  readonly transport: string
+  readonly description?: string
+  readonly url?: string
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly session_mode: string
+  readonly notes?: readonly string[]
+  readonly enabled: boolean
+}
+
+const masked = (env: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
+
+/** Note on a server in session mode "stateful" that keeps no sessions. */
+const WITHOUT_SESSIONS =
+  'session_mode "stateful" has no effect: the server issues no session ids, so its requests are independent of each other'
+
+const lacksSessions = ({ transport, session_mode, verdict }: RecordSource['stored']) =>
+  session_mode === 'stateful' && transport === 'streamable_http' && verdict?.hasSessions === false
+
+/** Properties of a server that its record is built from. */
+interface RecordSource {
+  readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
+    Partial<Pick<StoredServer, 'verdict'>>
+}
+
+/**
+ * Returns a server as listed over REST (http-contract.md#server-object): without secrets, and with the values of `env`
+ * masked for callers with the role `user`.
+ */
+export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, caller: Caller): ServerRecord {
+  const { name, transport, description, settings, session_mode, enabled } = stored
+  const isStdio = transport === 'stdio'
+  const env = secrets.env ?? {}
+  return {
+    name,
+    transport,
+    ...(description === null ? {} : { description }),
+    ...(isStdio ? { command: settings.command ?? '', args: settings.args ?? [] } : { url: settings.url ?? '' }),
+    ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
+    session_mode,
+    enabled,
+    ...(lacksSessions(stored) ? { notes: [WITHOUT_SESSIONS] } : {})
+  }
+}
+
+/** Returns the number of items that were left out when the server's lists were read; `withItems`: also the items. */
+export function leftOutRecord(server: Pick<CatalogServer, 'leftOut'> | undefined, withItems: boolean): LeftOutRecord {
+  const leftOut = server?.leftOut
+  if (leftOut === undefined) return {}
+  return { left_out_count: leftOutCount(leftOut), ...(withItems ? { left_out: leftOut.items } : {}) }
+}
