@@ -12,6 +12,7 @@ stderr.on('error', () => {})
 process.exitCode = await execute(process.argv.slice(2), {
   env,
   home: env.HOME || homedir(),
+  platform: process.platform,
   cwd: process.cwd(),
   program: process.argv[1]!,
   stdin,

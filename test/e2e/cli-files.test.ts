@@ -325,6 +325,13 @@ test('servers of another client’s configuration are imported one by one', asyn
   const piped = await cli(['import', '-', '-o', 'name'], { input: `{"piped": {"url": "${url}"}}` })
   assert.deepEqual([piped.code, piped.out], [0, 'piped\n'])
   assert.match((await cli(['import', '-'], { input: '{"x": 1}' })).err, /stdin: unknown format/)
+
+  await write(cli.home, { '.codex/config.toml': `[mcp_servers.toml]\nurl = "${url}"\n` })
+  const ofClient = await cli(['import', '--client', 'codex', '-o', 'name'])
+  assert.deepEqual([ofClient.code, ofClient.out], [0, 'toml\n'])
+  assert.equal((await cli(['import', '--client', 'zed'])).code, 3)
+  assert.match((await cli(['import', '--client', 'codec'])).err, /did you mean "codex"\?/)
+  assert.match((await cli(['import'])).err, /import needs a file, or --client CLIENT/)
 })
 
 test('connect prints how a client reaches the gateway, and writes the client’s file after a backup', async () => {
@@ -348,14 +355,10 @@ test('connect prints how a client reaches the gateway, and writes the client’s
   const own = `{\n  // mine\n  "mcpServers": { "a": { "command": "a" } }\n}\n`
   await writeFile(path, own)
   const written = await cli(['connect', 'cursor', '--write', '--name', 'tools', '--json'])
-  assert.deepEqual(written.json, {
-    client: 'cursor',
-    endpoint: `${gateway.url}/mcp`,
-    file: path,
-    changed: true,
-    backup: `${path}.bak`
-  })
-  assert.equal(await readFile(`${path}.bak`, 'utf8'), own)
+  const { backup, ...rest } = written.json
+  assert.deepEqual(rest, { client: 'cursor', endpoint: `${gateway.url}/mcp`, file: path, changed: true })
+  assert.match(backup, /mcp\.json\.\d{4}-\d\d-\d\dT[\d-]+Z\.bak$/)
+  assert.equal(await readFile(backup, 'utf8'), own)
   assert.match(await readFile(path, 'utf8'), /\/\/ mine[^]*"tools": \{\s+"url"/)
   const again = await cli(['connect', 'cursor', '--write', '--name', 'tools'])
   assert.deepEqual([again.code, again.out, again.err], [0, '', `${path} is already up to date\n`])

@@ -43,6 +43,7 @@ export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): 
     const code = await execute(args, {
       env: { ...env, ...options.env },
       home,
+      platform: process.platform,
       cwd: home,
       program,
       stdin: Readable.from([options.input ?? '']),

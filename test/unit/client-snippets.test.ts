@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { parse } from 'jsonc-parser'
+import { parse as parseYaml } from 'yaml'
+import { FILE_CLIENTS } from '../../src/domain/clients/clients.ts'
 import {
   CLIENTS,
   clientSnippets,
@@ -9,7 +11,7 @@ import {
   tomlTable,
   type ClientName,
   type Target
-} from '../../src/domain/client-snippets.ts'
+} from '../../src/domain/clients/snippets.ts'
 
 const open: Target = { name: 'towpath', url: 'http://localhost:8080/mcp' }
 const closed: Target = { ...open, tokenVariable: 'TOWPATH_CLIENT_TOKEN' }
@@ -97,6 +99,37 @@ test('Windsurf: `serverUrl`', () => {
   })
 })
 
+test('Gemini CLI, opencode and goose: each with its own names of members', () => {
+  const headers = { Authorization: 'Bearer ${TOWPATH_CLIENT_TOKEN}' }
+  assert.deepEqual(file('gemini-cli', closed).value, { mcpServers: { towpath: { httpUrl: open.url, headers } } })
+  assert.deepEqual(file('opencode', closed).value, {
+    mcp: {
+      towpath: {
+        type: 'remote',
+        url: open.url,
+        enabled: true,
+        headers: { Authorization: 'Bearer {env:TOWPATH_CLIENT_TOKEN}' }
+      }
+    }
+  })
+  const goose = file('goose', closed)
+  assert.equal(goose.file, '~/.config/goose/config.yaml')
+  assert.deepEqual(parseYaml(goose.text), {
+    extensions: {
+      towpath: {
+        name: 'towpath',
+        type: 'streamable_http',
+        enabled: true,
+        uri: open.url,
+        envs: {},
+        env_keys: [],
+        headers: { Authorization: 'Bearer <token>' },
+        timeout: 300
+      }
+    }
+  })
+})
+
 test('curl and the SDK: one request each', () => {
   const { text } = first('curl', closed)
   assert.match(text, /^curl -sS http:\/\/localhost:8080\/mcp \\\n/)
@@ -113,13 +146,12 @@ test('what a shell, a program or TOML would read otherwise is quoted', () => {
 })
 
 test('a snippet of a file is what its change makes of an empty file', () => {
-  for (const client of CLIENTS) {
-    const change = fileChange(client, closed)
-    assert.equal(
-      clientSnippets(client, closed).some((snippet) => snippet.file === change?.file),
-      true,
-      client
-    )
+  for (const client of FILE_CLIENTS) {
+    const { place, members } = fileChange(client, closed)!
+    const [key] = members.at(-1)!.path
+    const snippet = clientSnippets(client, closed).find(({ file: shown }) => shown !== undefined)!
+    assert.equal(snippet.language, place.language, client)
+    assert.ok(snippet.text.includes(key!), client)
   }
 })
 
@@ -129,7 +161,7 @@ test('docs/how-to/connect-clients.md shows the same forms', () => {
     language === 'json' ? JSON.stringify(parse(text)) : text.trim()
   )
   assert.ok(blocks.includes(first('claude-code', closed).text))
-  for (const client of CLIENTS.slice(0, 6)) {
+  for (const client of FILE_CLIENTS) {
     const { text, language } = file(client, closed)
     const shown = text.replace('<token>', 'twp_…')
     assert.ok(blocks.includes(language === 'json' ? JSON.stringify(parse(shown)) : shown), client)

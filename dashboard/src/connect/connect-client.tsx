@@ -6,7 +6,7 @@ import {
   clientSnippets,
   type ClientName,
   type Snippet
-} from '../../../src/domain/client-snippets.ts'
+} from '../../../src/domain/clients/snippets.ts'
 import { useSource } from '../app-context.ts'
 import { plural } from '../format.ts'
 import * as sources from '../sources.ts'
@@ -17,6 +17,7 @@ const copyLabel: Readonly<Record<Snippet['language'], string>> = {
   sh: 'Copy command',
   json: 'Copy JSON',
   toml: 'Copy TOML',
+  yaml: 'Copy YAML',
   ts: 'Copy program',
   url: 'Copy link'
 }

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { CLIENTS } from '../../../src/domain/client-snippets.ts'
+import { CLIENTS } from '../../../src/domain/clients/snippets.ts'
 import type { SeenClient } from '../../../src/schemas/dashboard/shared.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { ClientName } from '../connect/clients-seen.tsx'

@@ -1,6 +1,9 @@
 import { expandPlaceholders } from '../../domain/placeholders.ts'
 import { importServers, type ImportedServer } from '../../domain/import/formats.ts'
 import { MASK } from '../../domain/secrets/secret-parts.ts'
+import { PRODUCT } from '../../domain/product.ts'
+import { fileClientOf } from '../clients/client-names.ts'
+import { serversOfClient } from '../clients/find.ts'
 import type { Cli } from '../io/cli.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { readText } from '../io/input.ts'
@@ -11,6 +14,7 @@ import type { Action } from '../io/runner.ts'
 import { rowsView } from '../output/views.ts'
 
 interface Flags {
+  readonly client?: string
   readonly force?: boolean
   readonly dryRun?: boolean
 }
@@ -57,10 +61,7 @@ function rowOf(server: ImportedServer, outcome: Row['outcome'], problem?: string
 function selectServers(servers: readonly ImportedServer[], names: readonly string[]): readonly ImportedServer[] {
   const unknown = names.filter((name) => !servers.some((server) => server.name === name))
   if (unknown.length > 0)
-    throw usage(
-      `the file does not contain ${unknown.join(', ')}`,
-      `it contains ${servers.map(({ name }) => name).join(', ')}`
-    )
+    throw usage(`there is no server ${unknown.join(', ')}`, `found: ${servers.map(({ name }) => name).join(', ')}`)
   return names.length === 0 ? servers : servers.filter(({ name }) => names.includes(name))
 }
 
@@ -103,11 +104,19 @@ async function add(cli: Cli, server: ImportedServer, body: unknown, isForced: bo
   return rowOf(server, 'sign_in_needed')
 }
 
-/** Registers the servers of another client's configuration; a failure does not stop the others. */
-export const importFile: Action<Flags> = async (cli, [file = '', ...names], { force = false, dryRun = false }) => {
-  const { servers: found, problem } = importServers(await readText(cli.io, file), { ownUrls: [cli.api.registry] })
+/** Returns the servers of a file, or of a client's own files. */
+async function readServers(cli: Cli, file: string | undefined, client: string | undefined) {
+  if (client !== undefined) return serversOfClient(cli, fileClientOf(client))
+  if (file === undefined) throw usage('import needs a file, or --client CLIENT', `${PRODUCT} import --client cursor`)
+  const { servers, problem } = importServers(await readText(cli.io, file), { ownUrls: [cli.api.registry] })
   if (problem !== undefined) throw usage(`${file === '-' ? 'stdin' : file}: ${problem}`)
-  const servers = selectServers(found, names)
+  return servers
+}
+
+/** Registers the servers of another client's configuration; a failure does not stop the others. */
+export const importFile: Action<Flags> = async (cli, args, { client, force = false, dryRun = false }) => {
+  const [file, ...others] = args
+  const servers = selectServers(await readServers(cli, file, client), client === undefined ? others : args)
   const { body } = await cli.api.get<readonly Records['server'][]>(KINDS.server.path)
   const existing = new Set(body.map(({ name }) => name))
   const outcomeOf = (server: ImportedServer): Row['outcome'] => {

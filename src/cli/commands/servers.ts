@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { CLIENTS } from '../../domain/client-snippets.ts'
+import { CLIENTS, FILE_CLIENTS } from '../../domain/clients/clients.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import type { Runner } from '../io/runner.ts'
 
@@ -51,10 +51,11 @@ export function addServers(program: Command, run: Runner): void {
     .action(run(async () => (await import('../actions/refresh.ts')).testServer))
 
   program
-    .command('import <file> [name...]')
+    .command('import [file] [name...]')
     .description(
-      'Import the servers of another client’s configuration: mcp.json in any form, server.json, or - for stdin'
+      'Import the servers of another client’s configuration: mcp.json in any form, server.json, or - for stdin; or --client CLIENT [name...]'
     )
+    .option('--client <client>', `import from the files of this client instead: ${FILE_CLIENTS.join(', ')}`)
     .option('--dry-run', 'show what would be registered')
     .option('--force', 'replace servers with the same names')
     .action(run(async () => (await import('../actions/import.ts')).importFile))

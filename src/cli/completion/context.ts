@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander'
-import { CLIENTS } from '../../domain/client-snippets.ts'
+import { CLIENTS, FILE_CLIENTS } from '../../domain/clients/clients.ts'
 import { KINDS, type KindName } from '../io/kinds.ts'
 
 /** Completion by names from the gateway. */
@@ -48,6 +48,7 @@ export const OPTION_VALUES: Readonly<Record<string, Candidates>> = {
   '--transport': words(['stdio', 'streamable_http', 'sse']),
   '--session-mode': words(['stateless', 'stateful']),
   '--tool-names': words(['qualified', 'bare']),
+  '--client': words(FILE_CLIENTS),
   '--role': words(['user', 'admin']),
   '--type': words(['server', 'group', 'mcp-client', 'user']),
   '--outcome': words(['ok', 'refused', 'failed']),

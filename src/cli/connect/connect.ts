@@ -1,9 +1,4 @@
-import { constants } from 'node:fs'
-import { copyFile, mkdir, readFile, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
-import { ENTERPRISE_MODE_ONLY } from '../../domain/error-codes.ts'
 import {
-  CLIENTS,
   CLIENT_TITLES,
   clientSnippets,
   fileChange,
@@ -11,23 +6,24 @@ import {
   type ClientName,
   type FileChange,
   type Target
-} from '../../domain/client-snippets.ts'
+} from '../../domain/clients/snippets.ts'
 import { isName, NAME_RULE } from '../../domain/names.ts'
 import { PRODUCT } from '../../domain/product.ts'
-import { maskSecrets } from '../../domain/secrets/redaction.ts'
 import { MASK } from '../../domain/secrets/secret-parts.ts'
 import { escapeText } from '../../domain/text/text.ts'
 import type { Cli } from '../io/cli.ts'
-import { writeAtomically } from '../io/config-file.ts'
+import { changedLines, maskLine } from '../clients/changed-lines.ts'
+import { backUp, checkWritable, readClientFile, writeClientFile } from '../clients/client-file.ts'
+import { clientOf } from '../clients/client-names.ts'
+import { editConfig } from '../clients/edit.ts'
+import { placePath } from '../clients/paths.ts'
 import { checkToken } from '../io/connection.ts'
-import { changedLines, edited } from './file-edit.ts'
+import { needsToken } from '../io/mode.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { itemPath } from '../io/kinds.ts'
 import { withSuggestion } from '../output/lookup.ts'
 import type { Action } from '../io/runner.ts'
 import { secretFromStdin } from '../io/secret.ts'
-import { nearest } from '../output/suggest.ts'
-import type { CliIo } from '../io/io.ts'
 
 interface Flags {
   readonly group?: string
@@ -36,27 +32,6 @@ interface Flags {
   readonly tokenStdin?: boolean
   readonly print?: boolean
   readonly write?: boolean
-}
-
-function clientOf(given: string): ClientName {
-  const client = CLIENTS.find((each) => each === given)
-  if (client) return client
-  const suggestion = nearest(given, CLIENTS)
-  throw usage(
-    `unknown client "${given}"`,
-    suggestion ? `did you mean "${suggestion}"?` : `one of ${CLIENTS.join(', ')}`
-  )
-}
-
-/** True in enterprise mode, which needs tokens. Only the kind of refusal of this request matters. */
-async function needsToken(cli: Cli): Promise<boolean> {
-  try {
-    await cli.api.get('/api/v0/users/whoami')
-  } catch (error) {
-    if (!(error instanceof Failure) || error.exitCode !== EXIT.refused) throw error
-    return error.code !== ENTERPRISE_MODE_ONLY
-  }
-  return true
 }
 
 /**
@@ -78,16 +53,6 @@ async function targetOf(cli: Cli, { group, name, tokenVariable }: Flags): Promis
   const path = group === undefined ? '/mcp' : `/v0/groups/${encodeURIComponent(group)}/mcp`
   return { name, url: cli.api.registry + path, ...(isClosed ? { tokenVariable } : {}) }
 }
-
-/** Returns the system's folder for application data. */
-function configFolder({ env, home }: CliIo): string {
-  if (process.platform === 'darwin') return join(home, 'Library/Application Support')
-  if (process.platform === 'win32') return env.APPDATA ?? join(home, 'AppData/Roaming')
-  return env.XDG_CONFIG_HOME ?? join(home, '.config')
-}
-
-const pathOf = (io: CliIo, file: string): string =>
-  resolve(io.cwd, file.replace(/^~(?=\/)/, io.home).replace(/^\{config\}/, configFolder(io)))
 
 const containsPlaceholder = (change: FileChange) => JSON.stringify(change.members).includes(TOKEN_PLACEHOLDER)
 
@@ -115,62 +80,28 @@ async function insertToken(
   return { change: { ...change, members }, token }
 }
 
-const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
-
-async function readExisting(path: string): Promise<{ text: string; mode: number } | undefined> {
-  try {
-    return { text: await readFile(path, 'utf8'), mode: (await stat(path)).mode & 0o777 }
-  } catch (cause) {
-    if (isMissing(cause)) return undefined
-    throw new Failure(EXIT.usage, `cannot read ${path}`, { cause })
-  }
-}
-
-/** Copies the file to the first free name of `.bak`, `.bak2`, …. */
-async function backUp(path: string): Promise<string> {
-  for (let count = 1; ; count++) {
-    const copy = `${path}.bak${count === 1 ? '' : count}`
-    try {
-      await copyFile(path, copy, constants.COPYFILE_EXCL)
-      return copy
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new Failure(EXIT.failed, `cannot back up ${path}; the file was not changed`, { cause })
-    }
-  }
-}
-
-const secretMember = /("?[\w-]*(?:auth|token|secret|key|passw|cookie)[\w-]*"?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*')/gi
-
-/** Masks secrets in a changed line: in the old file any value may be one, in the new lines only the token. */
-function maskLine(line: string, token: string | undefined): string {
-  const masked = line.startsWith('-')
-    ? String(maskSecrets(line.replace(secretMember, `$1"${MASK}"`)))
-    : line.replaceAll(token ?? TOKEN_PLACEHOLDER, MASK)
-  return escapeText(masked, 2_000)
-}
-
 async function write(cli: Cli, client: ClientName, target: Target, flags: Flags): Promise<void> {
   const fileEdit = fileChange(client, target)
   if (!fileEdit)
     throw usage(`${CLIENT_TITLES[client]} has no configuration file to write`, `see \`${PRODUCT} connect ${client}\``)
-  const path = pathOf(cli.io, fileEdit.file)
+  const path = placePath(cli.io, fileEdit.place)
   const { change, token } = await insertToken(cli, fileEdit, flags)
-  const before = await readExisting(path)
-  const text = edited(before?.text ?? '', change, path)
+  const before = await readClientFile(path)
+  const text = await editConfig(before?.text ?? '', change.place.language, change.members, path)
   const isSame = text === before?.text
-  const backup = before && !isSame ? await backUp(path) : undefined
-  if (!isSame || (token && before.mode !== 0o600)) {
-    await mkdir(dirname(path), { recursive: true }).catch((cause: unknown) => {
-      throw new Failure(EXIT.failed, `cannot create the folder of ${path}`, { cause })
-    })
-    await writeAtomically(path, text, token ? 0o600 : (before?.mode ?? 0o644))
-  }
-  const lines = changedLines(before?.text ?? '', text).map((line) => maskLine(line, token))
+  if (before) checkWritable(before)
+  const backup = before && !isSame ? await backUp(before, new Date()) : undefined
+  if (!isSame || (token && before.mode !== 0o600))
+    await writeClientFile(path, before, text, token ? 0o600 : (before?.mode ?? 0o644))
+  const lines = changedLines(before?.text ?? '', text).map((line) => shownLine(line, token))
   cli.note(isSame ? `${path} is already up to date` : `wrote ${path}${backup ? `; backup in ${backup}` : ''}`)
   const body = { client, endpoint: target.url, file: path, changed: !isSame, ...(backup ? { backup } : {}) }
   await cli.show({ body }, { table: () => lines.join('\n'), names: () => [path] })
 }
+
+/** Masks a changed line: in the old file any value may be a secret, in the new lines only the token is one. */
+const shownLine = (line: string, token: string | undefined): string =>
+  line.startsWith('-') ? maskLine(line) : escapeText(line.replaceAll(token ?? TOKEN_PLACEHOLDER, MASK), 2_000)
 
 async function print(cli: Cli, client: ClientName, target: Target): Promise<void> {
   const snippets = clientSnippets(client, target)

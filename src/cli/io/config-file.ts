@@ -71,15 +71,32 @@ export async function isReadableByOthers(path: string): Promise<boolean> {
   return (((await readFileAccess(path))?.mode ?? 0) & 0o077) !== 0
 }
 
-/** Writes a file atomically: on failure the old content stays. */
-export async function writeAtomically(path: string, text: string, mode: number): Promise<void> {
+/** Owner of a file. */
+export interface FileOwner {
+  readonly uid: number
+  readonly gid: number
+}
+
+/**
+ * Writes a file atomically: on failure the old content stays. Keeps `owner` if it is not the user of this process, who
+ * is then the superuser.
+ */
+export async function writeAtomically(
+  path: string,
+  content: string | Uint8Array,
+  mode: number,
+  owner?: FileOwner
+): Promise<void> {
   // follows a symbolic link, which stays in place
   const target = await realpath(path).catch(() => path)
   const temporary = `${target}.${randomBytes(6).toString('hex')}`
   try {
     const file = await open(temporary, 'wx', mode)
     try {
-      await file.writeFile(text)
+      await file.writeFile(content)
+      // the mode of `open` is reduced by the umask
+      await file.chmod(mode)
+      if (owner && process.getuid?.() === 0 && owner.uid !== 0) await file.chown(owner.uid, owner.gid)
       await file.sync()
     } finally {
       await file.close()

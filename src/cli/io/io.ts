@@ -12,6 +12,7 @@ export interface OutputStream {
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
+  readonly platform: NodeJS.Platform
   /** Base of a client's project-relative paths. */
   readonly cwd: string
   /** Path of this program, as Node.js was started with it. */

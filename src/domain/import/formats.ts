@@ -1,4 +1,3 @@
-import { parseTree, type Node, type ParseError } from 'jsonc-parser'
 import {
   parseInputs,
   normaliseReferences,
@@ -7,6 +6,7 @@ import {
   type Inputs
 } from './variables.ts'
 import { isEntry, registrationOf, type Registration, type ImportFindings } from './entry.ts'
+import { parseJsonc } from './jsonc.ts'
 import { toServerName, suggestName } from './name.ts'
 import { convertServerJson, findServerJson } from './package.ts'
 import { isObject } from '../is-object.ts'
@@ -46,31 +46,16 @@ export interface ImportOptions {
 type Members = Readonly<Record<string, unknown>>
 
 /** Entry with its original name */
-interface FoundEntry {
+export interface FoundEntry {
   readonly name: string | undefined
   readonly value: Members
   readonly inputs: Inputs
 }
 
+/** Problem of an entry that leads to the gateway itself */
+export const OWN_ENTRY = 'skipped: this entry is this gateway'
+
 const UNKNOWN = 'unknown format; expected "mcpServers", "servers", a server.json or a registration'
-
-const lineAt = (text: string, offset: number) => text.slice(0, offset).split('\n').length
-
-/** Converts a syntax tree, since the parser's own conversion would treat a key `__proto__` as the prototype. */
-function toValue({ type, value, children = [] }: Node): unknown {
-  if (type === 'array') return children.map(toValue)
-  if (type !== 'object') return value as unknown
-  return Object.fromEntries(children.map(({ children: pair }) => [pair![0]!.value as string, toValue(pair![1]!)]))
-}
-
-/** Parses JSON with comments and trailing commas. Errors name the line, but do not quote it. */
-function parseText(text: string): unknown {
-  const errors: ParseError[] = []
-  const tree = parseTree(text.replace(/^\ufeff/, ''), errors, { allowTrailingComma: true })
-  const at = errors[0]?.offset ?? 0
-  if (errors.length > 0 || !tree) throw new SyntaxError(`it is not valid JSON (line ${lineAt(text, at)})`)
-  return toValue(tree)
-}
 
 /** Returns an object's maps of servers, under the names that the clients use for them. */
 function serverMaps(value: Members): Members[] {
@@ -111,7 +96,7 @@ function urlProblem(url: string, ownUrls: readonly string[]): string | undefined
   const problem = upstreamUrlProblem(url)
   if (problem !== undefined) return `the address ${problem}`
   const isLoop = ownUrls.some((own) => URL.canParse(own) && isBelowUrl(new URL(url), new URL(own)))
-  return isLoop ? 'skipped: this entry is this gateway' : undefined
+  return isLoop ? OWN_ENTRY : undefined
 }
 
 function nameOf({ name, value }: FoundEntry, registration: Members, notes: string[]): string {
@@ -126,7 +111,8 @@ function nameOf({ name, value }: FoundEntry, registration: Members, notes: strin
   return cleaned
 }
 
-function importEntry(found: FoundEntry, ownUrls: readonly string[]): ImportedServer {
+/** Imports one entry; `ownUrls` as in ImportOptions. */
+export function importEntry(found: FoundEntry, ownUrls: readonly string[]): ImportedServer {
   const remarks: ImportFindings = { problems: [], notes: [], ignored: [] }
   const variables: ImportVariables = new Map()
   const fromRegistry = findServerJson(found.value)
@@ -140,7 +126,7 @@ function importEntry(found: FoundEntry, ownUrls: readonly string[]): ImportedSer
 }
 
 /** Adds a problem to each server whose name an earlier one already has. */
-function markDuplicateNames(servers: readonly ImportedServer[]): ImportedServer[] {
+export function markDuplicateNames(servers: readonly ImportedServer[]): ImportedServer[] {
   const taken = new Set<string>()
   return servers.map((server) => {
     const isTaken = taken.has(server.name)
@@ -158,7 +144,7 @@ function markDuplicateNames(servers: readonly ImportedServer[]): ImportedServer[
 export function importServers(text: string, { ownUrls = [] }: ImportOptions = {}): ImportResult {
   let value: unknown
   try {
-    value = parseText(text)
+    value = parseJsonc(text)
   } catch (error) {
     return { servers: [], problem: error instanceof SyntaxError ? error.message : 'it is nested too deeply' }
   }

@@ -1,157 +1,86 @@
-/** Placeholder for the token in configurations of clients that cannot read it from a variable or a prompt */
-export const TOKEN_PLACEHOLDER = '<token>'
+import { CLIENT_PLACES, isFileClient, type ClientName, type ConfigLanguage, type ConfigPlace } from './clients.ts'
+import { gatewayEntry, inputId, TOKEN_PLACEHOLDER, type JsonObject, type Target } from './entry.ts'
 
-/** MCP clients with configuration snippets */
-export const CLIENTS = [
-  'claude-code',
-  'cursor',
-  'vscode',
-  'codex',
-  'claude-desktop',
-  'windsurf',
-  'curl',
-  'typescript'
-] as const
-export type ClientName = (typeof CLIENTS)[number]
+export { CLIENTS, CLIENT_TITLES, type ClientName } from './clients.ts'
+export { TOKEN_PLACEHOLDER, type Target } from './entry.ts'
 
-export const CLIENT_TITLES: Readonly<Record<ClientName, string>> = {
-  'claude-code': 'Claude Code',
-  cursor: 'Cursor',
-  vscode: 'VS Code',
-  codex: 'Codex',
-  'claude-desktop': 'Claude Desktop',
-  windsurf: 'Windsurf',
-  curl: 'curl',
-  typescript: 'TypeScript SDK'
+/** Member of a configuration file; an undefined value removes it, and an item of a list replaces that with its `id` */
+export interface MemberChange {
+  readonly path: readonly string[]
+  readonly value: unknown
 }
 
-export interface Target {
-  /** Name of the gateway in the client's configuration */
-  readonly name: string
-  /** URL of the MCP endpoint: `/mcp` or that of a group */
-  readonly url: string
-  /** Environment variable that holds the token of an MCP client; absent if no token is sent */
-  readonly tokenVariable?: string
-}
-
-/** Change to a configuration file: members to set at paths of a JSON document, or tables of a TOML document */
+/** Change to a configuration file; everything else in it stays as it is */
 export interface FileChange {
-  /**
-   * Path of the file: `~` is the user's home and `{config}` the system's configuration folder; other paths belong to
-   * the project
-   */
-  readonly file: string
-  readonly language: 'json' | 'toml'
-  /** Members to set; the rest of the file stays unchanged */
-  readonly members: readonly { readonly path: readonly string[]; readonly value: unknown }[]
+  readonly place: ConfigPlace
+  readonly members: readonly MemberChange[]
 }
 
 export interface Snippet {
   readonly title: string
-  readonly language: 'sh' | 'json' | 'toml' | 'ts' | 'url'
+  readonly language: 'sh' | 'ts' | 'url' | ConfigLanguage
   readonly text: string
-  /** Path of the file that the text belongs in, as in `FileChange` */
+  /** Path of the file that the text belongs in, as in `ConfigPlace` */
   readonly file?: string
   readonly note?: string
 }
-
-type JsonValue = Readonly<Record<string, unknown>>
-
-const bearer = (reference: string) => ({ headers: { Authorization: `Bearer ${reference}` } })
-
-const addTokenHeader = (url: JsonValue, { tokenVariable }: Target, refer: (name: string) => string): JsonValue =>
-  tokenVariable === undefined ? url : { ...url, ...bearer(refer(tokenVariable)) }
-
-const shell = (name: string) => `\${${name}}`
-const env = (name: string) => `\${env:${name}}`
 
 /** Double quotes work in every shell and expand the variable. */
 const tokenHeader = ({ tokenVariable }: Target, flag: string) =>
   tokenVariable === undefined ? '' : ` ${flag} "Authorization: Bearer $${tokenVariable}"`
 
-const inputId = ({ name }: Target) => `${name}-token`
-
-const vscodeEntry = (target: Target) =>
-  addTokenHeader({ type: 'http', url: target.url }, target, () => `\${input:${inputId(target)}}`)
-
 const vscodeInputs = (target: Target) => [
   { type: 'promptString', id: inputId(target), description: `Token for ${target.name}`, password: true }
 ]
 
-/** Returns true if `mcp-remote` needs `--allow-http`: it rejects plain HTTP to other machines by default. */
-const isPlain = (url: string) => url.startsWith('http:') && !/^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(url)
-
-const bridgeEntry = ({ url, tokenVariable }: Target): JsonValue => ({
-  command: 'npx',
-  args: [
-    '-y',
-    'mcp-remote',
-    url,
-    ...(isPlain(url) ? ['--allow-http'] : []),
-    ...(tokenVariable === undefined ? [] : ['--header', 'Authorization:${AUTH_HEADER}'])
-  ],
-  ...(tokenVariable === undefined ? {} : { env: { AUTH_HEADER: `Bearer ${TOKEN_PLACEHOLDER}` } })
-})
-
-const member = (file: string, key: string, { name }: Target, value: JsonValue): FileChange => ({
-  file,
-  language: 'json',
-  members: [{ path: [key, name], value }]
-})
+/** Returns the members that point a client at the gateway, in the file of `place`. */
+export function gatewayMembers(client: ClientName, place: ConfigPlace, target: Target): readonly MemberChange[] {
+  if (!isFileClient(client)) return []
+  const entry = { path: [...place.servers, target.name], value: gatewayEntry(client, target) }
+  if (client !== 'vscode' || target.tokenVariable === undefined) return [entry]
+  return [{ path: [...place.servers.slice(0, -1), 'inputs'], value: vscodeInputs(target) }, entry]
+}
 
 /** Returns the change to a client's configuration file; undefined for clients without one. */
 export function fileChange(client: ClientName, target: Target): FileChange | undefined {
-  const { url, tokenVariable } = target
-  switch (client) {
-    case 'claude-code':
-      return member('.mcp.json', 'mcpServers', target, addTokenHeader({ type: 'http', url }, target, shell))
-    case 'cursor':
-      return member('~/.cursor/mcp.json', 'mcpServers', target, addTokenHeader({ url }, target, env))
-    case 'vscode': {
-      const { members, ...rest } = member('.vscode/mcp.json', 'servers', target, vscodeEntry(target))
-      const inputs = { path: ['inputs'], value: vscodeInputs(target) }
-      return { ...rest, members: tokenVariable === undefined ? members : [inputs, ...members] }
-    }
-    case 'codex':
-      return {
-        file: '~/.codex/config.toml',
-        language: 'toml',
-        members: [
-          {
-            path: ['mcp_servers', target.name],
-            value: { url, ...(tokenVariable === undefined ? {} : { bearer_token_env_var: tokenVariable }) }
-          }
-        ]
-      }
-    case 'claude-desktop':
-      return member('{config}/Claude/claude_desktop_config.json', 'mcpServers', target, bridgeEntry(target))
-    case 'windsurf':
-      return member(
-        '~/.codeium/windsurf/mcp_config.json',
-        'mcpServers',
-        target,
-        addTokenHeader({ serverUrl: url }, target, env)
-      )
-    default:
-      return undefined
-  }
+  if (!isFileClient(client)) return undefined
+  const place = CLIENT_PLACES[client][0]!
+  return { place, members: gatewayMembers(client, place, target) }
 }
 
+/** Returns the path of a place for the documentation, which is that of Linux if it differs. */
+const shownFile = ({ file }: ConfigPlace) => (typeof file === 'string' ? file : file.linux)
+
 /** Formats a table of strings. JSON's string escapes are valid in TOML. */
-export const tomlTable = (path: readonly string[], value: JsonValue): string =>
+export const tomlTable = (path: readonly string[], value: JsonObject): string =>
   [
     `[${path.map((key) => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key))).join('.')}]`,
     ...Object.entries(value).map(([key, text]) => `${key} = ${JSON.stringify(text)}`)
   ].join('\n')
 
-function textOf({ language, members }: FileChange): string {
-  if (language === 'toml') return members.map(({ path, value }) => tomlTable(path, value as JsonValue)).join('\n\n')
+function yamlScalar(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value)
+  return /^[A-Za-z][\w-]*$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`
+}
+
+/** Formats an object as a YAML block; a value without members is in JSON, which YAML contains. */
+function yamlBlock(value: JsonObject, indent: string): string[] {
+  return Object.entries(value).flatMap(([key, each]) => {
+    const isObject = typeof each === 'object' && each !== null && !Array.isArray(each) && Object.keys(each).length > 0
+    return isObject
+      ? [`${indent}${key}:`, ...yamlBlock(each as JsonObject, `${indent}  `)]
+      : [`${indent}${key}: ${yamlScalar(each)}`]
+  })
+}
+
+function textOf({ place: { language }, members }: FileChange): string {
+  if (language === 'toml') return members.map(({ path, value }) => tomlTable(path, value as JsonObject)).join('\n\n')
   const document: Record<string, unknown> = {}
   for (const { path, value } of members) {
     const [top, key] = path as [string, string?]
     document[top] = key === undefined ? value : { [key]: value }
   }
-  return JSON.stringify(document, null, 2)
+  return language === 'yaml' ? yamlBlock(document, '').join('\n') : JSON.stringify(document, null, 2)
 }
 
 /** Quotes a word for the command line of a shell if necessary. */
@@ -169,17 +98,21 @@ function shortcuts(client: ClientName, target: Target): Snippet[] {
       return [{ title: 'Command', language: 'sh', text, ...note }]
     }
     case 'cursor': {
-      const config = encodeURIComponent(btoa(JSON.stringify(addTokenHeader({ url }, target, env))))
+      const config = encodeURIComponent(btoa(JSON.stringify(gatewayEntry(client, target))))
       const text = `cursor://anysphere.cursor-deeplink/mcp/install?name=${encodeURIComponent(name)}&config=${config}`
       return [{ title: 'Link', language: 'url', text }]
     }
     case 'vscode': {
       const entry = {
         name,
-        ...vscodeEntry(target),
+        ...gatewayEntry(client, target),
         ...(tokenVariable === undefined ? {} : { inputs: vscodeInputs(target) })
       }
       return [{ title: 'Command', language: 'sh', text: `code --add-mcp ${singleQuote(JSON.stringify(entry))}` }]
+    }
+    case 'gemini-cli': {
+      const text = `gemini mcp add --scope user --transport http${tokenHeader(target, '--header')} ${quoteWord(name)} ${quoteWord(url)}`
+      return [{ title: 'Command', language: 'sh', text }]
     }
     case 'codex': {
       const token = tokenVariable === undefined ? '' : ` --bearer-token-env-var ${tokenVariable}`
@@ -192,19 +125,32 @@ function shortcuts(client: ClientName, target: Target): Snippet[] {
   }
 }
 
+/** Clients whose file has to contain the token itself. */
+const tokenNote = ({ tokenVariable }: Target) =>
+  tokenVariable === undefined ? undefined : `Replace ${TOKEN_PLACEHOLDER} with the token`
+
+const variableNote =
+  (title: string) =>
+  ({ tokenVariable }: Target) =>
+    tokenVariable === undefined ? undefined : `${tokenVariable} must be set where ${title} starts`
+
 const notes: { readonly [client in ClientName]?: (target: Target) => string | undefined } = {
   'claude-code': () => 'In the project folder; each user of the project has to approve it once',
-  codex: ({ tokenVariable }) =>
-    tokenVariable === undefined ? undefined : `${tokenVariable} must be set where Codex starts`,
   'claude-desktop': ({ tokenVariable }) =>
     `Claude Desktop only starts commands, so mcp-remote connects it to the gateway (needs Node.js)${tokenVariable === undefined ? '' : `; replace ${TOKEN_PLACEHOLDER} with the token`}`,
-  cursor: ({ tokenVariable }) =>
-    tokenVariable === undefined ? undefined : `${tokenVariable} must be set where Cursor starts`,
-  windsurf: ({ tokenVariable }) =>
-    tokenVariable === undefined ? undefined : `${tokenVariable} must be set where Windsurf starts`
+  codex: variableNote('Codex'),
+  cursor: variableNote('Cursor'),
+  windsurf: variableNote('Windsurf'),
+  'gemini-cli': variableNote('Gemini CLI'),
+  opencode: variableNote('opencode'),
+  zed: tokenNote,
+  cline: tokenNote,
+  junie: tokenNote,
+  goose: tokenNote,
+  'lm-studio': tokenNote
 }
 
-const message = (method: string, params: JsonValue) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+const message = (method: string, params: JsonObject) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
 /** Returns an `initialize` request, which verifies endpoint and token. */
 function curlSnippet(target: Target): Snippet {
@@ -250,7 +196,8 @@ export function clientSnippets(client: ClientName, target: Target): Snippet[] {
   if (client === 'typescript') return [sdkSnippet(target)]
   const change = fileChange(client, target)!
   const note = notes[client]?.(target)
-  const { file, language } = change
+  const { language } = change.place
+  const file = shownFile(change.place)
   const whole: Snippet = { title: file, file, language, text: textOf(change), ...(note === undefined ? {} : { note }) }
   return [...shortcuts(client, target), whole]
 }
