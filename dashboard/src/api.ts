@@ -1,10 +1,20 @@
+/** Members with which the gateway explains a failed contact with a server. */
+export interface Explained {
+  readonly summary?: string
+  readonly next_step?: string
+  readonly stderr?: readonly string[]
+}
+
 /** Error response of the gateway, or a failed connection to it (`status` 0). The message is written for people. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string | undefined
+  /** Explanation of a failed contact with a server. */
+  readonly details: Explained
 
-  constructor(status: number, message: string, code?: string) {
+  constructor(status: number, message: string, code?: string, details: Explained = {}) {
     super(message)
+    this.details = details
     this.status = status
     this.code = code
   }
@@ -37,8 +47,8 @@ const readJson = (text: string): unknown => {
 }
 
 const toError = (status: number, body: unknown) => {
-  const { error = `The gateway answered ${status}`, code } = (body ?? {}) as { error?: string; code?: string }
-  return new ApiError(status, error, code)
+  const answer = (body ?? {}) as Explained & { error?: string; code?: string }
+  return new ApiError(status, answer.error ?? `The gateway answered ${status}`, answer.code, answer)
 }
 
 /** Sends one request to the gateway that served this page. Throws an `ApiError` for any status from 400 on. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { explain } from '../domain/failures/causes.ts'
 import { createRedactor } from '../domain/secrets/redaction.ts'
 import { originOf } from '../domain/network/upstream-url.ts'
 import { AppError, conflict, notFound } from '../lib/errors.ts'
@@ -28,7 +29,7 @@ import type {
 } from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from '../upstream/transports.ts'
 import { fixedAuthorization, type Authorization } from '../upstream/transport/authorization.ts'
-import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { detailsOf, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
 
 export interface RegistrationOptions {
@@ -83,7 +84,9 @@ type TokenUpdate = 'kept' | 'none' | TokenGrantResult
 
 const asks = 'the upstream asks for authorization'
 const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
-const required = (text: string) => new AppError(400, text, { code: 'upstream_oauth_required' })
+const loginExplanation = explain({ reason: 'auth', status: 401, message: 'demands authentication' }) ?? {}
+const required = (text: string) =>
+  new AppError(400, text, { code: 'upstream_oauth_required', details: loginExplanation })
 const signInUnknown = () => required(`${asks} and does not say how to sign in with OAuth: ${credentials}`)
 const signInNeeded = ({ transport }: ServerConfig) =>
   required(
@@ -165,8 +168,8 @@ async function signIn(
 
 function throwAsAppError(error: unknown, name: string): never {
   if (!(error instanceof UpstreamFailure)) throw error
-  if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
-  throw toAppError(error, name)
+  if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error, details: detailsOf(error) })
+  throw toAppError(error, name, { withOutput: true })
 }
 
 /**

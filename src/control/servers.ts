@@ -100,7 +100,7 @@ export function createServers(options: ServersOptions): Servers {
       const atRequest = catalog().server(name)
       const target = { ...targetOf(stored), verdict: null }
       const offer = await attempts.run(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
-        throw error instanceof UpstreamFailure ? toAppError(error, name) : error
+        throw error instanceof UpstreamFailure ? toAppError(error, name, { withOutput: true }) : error
       })
       const beforeWrite = catalog().server(name)
       const written = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)

@@ -32,7 +32,7 @@ export function createUpstreamSide({
   const { registry, config, version, listenAddresses, observers, log } = options
   const health = createHealthTracker({
     // asked after a failure only, when connections exist
-    lastLine: (server) => connections.stderr(server).at(-1),
+    stderr: (server) => connections.stderr(server),
     onChange: () => events.publish('servers', 'tools', 'prompts', 'resources')
   })
   const observer = joinObservers([

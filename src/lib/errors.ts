@@ -1,10 +1,23 @@
 export type Status = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 502 | 503 | 504
 
+/** Members of an error body that explain a failed contact with a server. */
+export interface FailureDetails {
+  /** Name of the known cause. */
+  readonly cause?: string
+  /** What happened, as a sentence. */
+  readonly summary?: string
+  /** What to do next, as a sentence. */
+  readonly next_step?: string
+  /** Last lines of the program's stderr, oldest first. */
+  readonly stderr?: readonly string[]
+}
+
 export interface AppErrorOptions extends ErrorOptions {
   /** Machine-readable code in the error body. */
   readonly code?: string
   /** Seconds for the `Retry-After` header. */
   readonly retryAfter?: number
+  readonly details?: FailureDetails
 }
 
 /**
@@ -14,6 +27,7 @@ export class AppError extends Error {
   readonly statusCode: Status
   readonly code: string | undefined
   readonly retryAfter: number | undefined
+  readonly details: FailureDetails
 
   constructor(statusCode: Status, message: string, options: AppErrorOptions = {}) {
     super(message, options)
@@ -21,6 +35,7 @@ export class AppError extends Error {
     this.statusCode = statusCode
     this.code = options.code
     this.retryAfter = options.retryAfter
+    this.details = options.details ?? {}
   }
 }
 

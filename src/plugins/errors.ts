@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import sensible, { type HttpError } from '@fastify/sensible'
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { AppError } from '../lib/errors.ts'
+import { AppError, type FailureDetails } from '../lib/errors.ts'
 import { UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { drainBody } from '../http/drain-body.ts'
 
@@ -15,7 +15,7 @@ declare module 'fastify' {
 }
 
 /** Error body of the management API (http-contract.md#errors); `code` is for programs. */
-interface ErrorBody {
+interface ErrorBody extends FailureDetails {
   readonly error: string
   readonly code?: string
 }
@@ -42,7 +42,8 @@ const frameworkMessages: Readonly<Record<string, string>> = {
 const bodyErrors = new Set(['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'])
 
 function bodyOf(error: Failure, status: number): ErrorBody {
-  if (error instanceof AppError) return { error: error.message, ...(error.code ? { code: error.code } : {}) }
+  if (error instanceof AppError)
+    return { error: error.message, ...(error.code ? { code: error.code } : {}), ...error.details }
   if (status >= 500) return { error: 'internal server error' }
   return { error: frameworkMessages[error.code ?? ''] ?? error.message }
 }

@@ -1,5 +1,7 @@
+import { explain } from '../domain/failures/causes.ts'
+import { lastLines } from '../domain/failures/stderr-line.ts'
 import { serverError } from '../domain/server-error.ts'
-import { AppError } from '../lib/errors.ts'
+import { AppError, type FailureDetails } from '../lib/errors.ts'
 
 /**
  * Reason why a request to an upstream failed (mcp-proxy.md#upstream-errors). `cancelled`: the caller ended it;
@@ -26,6 +28,18 @@ export interface FailureOptions extends ErrorOptions {
   readonly maybeProcessed?: boolean
   /** Seconds after which a retry makes sense. */
   readonly retryAfter?: number
+  /** Error number of the socket, or one of `exit_0`, `html` and `sse`: tells causes apart. */
+  readonly code?: string
+  /** The program that failed; only of stdio servers. */
+  readonly program?: ProgramOutput
+}
+
+/** What a program left behind. */
+export interface ProgramOutput {
+  /** Name of the program, without folders. */
+  readonly command: string
+  /** Its last lines on stderr, oldest first, without the secrets of its server. */
+  readonly stderr: readonly string[]
 }
 
 /** Reasons of passing overload. */
@@ -37,6 +51,8 @@ export class UpstreamFailure extends Error {
   readonly status: number | undefined
   readonly maybeProcessed: boolean
   readonly retryAfter: number | undefined
+  readonly code: string | undefined
+  readonly program: ProgramOutput | undefined
 
   constructor(reason: FailureReason, message: string, options: FailureOptions = {}) {
     super(message, options)
@@ -45,6 +61,8 @@ export class UpstreamFailure extends Error {
     this.status = options.status
     this.maybeProcessed = options.maybeProcessed ?? true
     this.retryAfter = options.retryAfter ?? (overloadReasons.has(reason) ? 1 : undefined)
+    this.code = options.code
+    this.program = options.program
   }
 }
 
@@ -53,16 +71,41 @@ export const connectionClosed = () =>
   new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
 export const callerDisconnected = () => new UpstreamFailure('cancelled', 'the caller has disconnected')
 
-/** Returns the failure with its message redacted. */
-export function redactFailure(failure: UpstreamFailure, redact: (text: string) => string): UpstreamFailure {
-  const message = redact(failure.message)
-  if (message === failure.message) return failure
-  const { reason, status, maybeProcessed, retryAfter } = failure
+/** Returns a copy of the failure without its cause. */
+function copyFailure(failure: UpstreamFailure, message: string, program = failure.program): UpstreamFailure {
+  const { reason, status, maybeProcessed, retryAfter, code } = failure
   return new UpstreamFailure(reason, message, {
     maybeProcessed,
     ...(status === undefined ? {} : { status }),
-    ...(retryAfter === undefined ? {} : { retryAfter })
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(code === undefined ? {} : { code }),
+    ...(program === undefined ? {} : { program })
   })
+}
+
+/** Returns the failure with the output of the program that it happened to, unless it has one already. */
+export const withProgram = (failure: UpstreamFailure, program: ProgramOutput): UpstreamFailure =>
+  failure.program ? failure : copyFailure(failure, failure.message, program)
+
+/** Returns the failure with its message and the output of its program redacted. */
+export function redactFailure(failure: UpstreamFailure, redact: (text: string) => string): UpstreamFailure {
+  const message = redact(failure.message)
+  const { program } = failure
+  if (message === failure.message && !program?.stderr.length) return failure
+  return copyFailure(failure, message, program && { ...program, stderr: program.stderr.map(redact) })
+}
+
+/**
+ * Returns the members of an error body that explain a failure. `withOutput` adds the last lines of stderr, which may
+ * quote what other callers do: only for administrators.
+ */
+export function detailsOf(failure: UpstreamFailure, { withOutput = false } = {}): FailureDetails {
+  const { reason, message, status, code, program } = failure
+  const stderr = program ? lastLines(program.stderr) : []
+  return {
+    ...explain({ reason, message, status, code, command: program?.command, stderr: program?.stderr }),
+    ...(withOutput && stderr.length > 0 ? { stderr } : {})
+  }
 }
 
 export const httpStatuses: Record<FailureReason, 429 | 502 | 503 | 504> = {
@@ -80,10 +123,11 @@ export const httpStatuses: Record<FailureReason, 429 | 502 | 503 | 504> = {
 }
 
 /** The only mapping from upstream failure to HTTP status (http-contract.md#errors, http-contract.md#tool-record). */
-export function toAppError(failure: UpstreamFailure, server: string): AppError {
+export function toAppError(failure: UpstreamFailure, server: string, show?: { withOutput: boolean }): AppError {
   const { reason, message, retryAfter } = failure
   const own = httpStatuses[reason]
   const status = own === 502 && retryAfter !== undefined ? 503 : own
   const text = reason === 'limited' ? message : serverError(server, message)
-  return new AppError(status, text, { cause: failure, ...(retryAfter === undefined ? {} : { retryAfter }) })
+  const details = detailsOf(failure, show)
+  return new AppError(status, text, { cause: failure, details, ...(retryAfter === undefined ? {} : { retryAfter }) })
 }

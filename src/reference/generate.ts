@@ -7,10 +7,11 @@ import { readConfig } from '../config/config.ts'
 import { metricsReference } from '../plugins/telemetry/definitions.ts'
 import { errorsReference } from './errors.ts'
 import { httpReference, type Document } from './http-reference.ts'
+import { troubleshootingGuide } from './troubleshooting.ts'
 import { limitsReference } from './limits.ts'
 import { configurationReference } from './configuration.ts'
 
-/** Writes the generated files that are committed: openapi.json and pages of docs/reference. */
+/** Writes the generated files that are committed: openapi.json, pages of docs/reference, and the troubleshooting page. */
 async function main(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'towpath-openapi-'))
   const { config } = readConfig({ SERVER_MODE: 'enterprise' }, { dataDir }, () => '')
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
     for (const [name, text] of Object.entries(pages)) {
       await writeFile(new URL(`../../docs/reference/${name}.md`, import.meta.url), text)
     }
+    await writeFile(new URL('../../docs/how-to/troubleshooting.md', import.meta.url), troubleshootingGuide())
   } finally {
     await app.close()
     await rm(dataDir, { recursive: true, force: true })

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { explain } from '../domain/failures/causes.ts'
+import { withoutServerPrefix } from '../domain/server-error.ts'
 import { notFound } from '../lib/errors.ts'
-import { Call, CallCauses, CallFilter, CallPage, CausesQuery } from '../schemas/call.ts'
+import { Call, CallCauses, CallFilter, CallPage, CausesQuery, type CallEntry } from '../schemas/call.ts'
 import { errorResponses, ref, Text } from '../schemas/shared.ts'
 import { Stats, StatsQuery } from '../schemas/stats.ts'
 
@@ -10,6 +12,12 @@ const config = { access: 'admin' } as const
 
 /** Row ids are decimal numbers; any other id is a 404. */
 const rowId = /^\d{1,18}$/
+
+/** Returns the known cause of a failed call and the next step. */
+const explanationOf = ({ outcome, error, stderr }: CallEntry) =>
+  error !== undefined && (outcome === 'failed' || outcome === 'timeout')
+    ? explain({ message: withoutServerPrefix(error), stderr: stderr?.split('\n') })
+    : undefined
 
 /** Routes of the call log (security-model.md#audit). Read-only: no route changes or deletes a call. */
 export const calls: FastifyPluginAsyncTypebox = async (app) => {
@@ -65,7 +73,7 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
     async ({ params: { id } }) => {
       const call = rowId.test(id) ? await app.registry.calls.find(id) : undefined
       if (!call) throw notFound('call', id)
-      return call
+      return { ...call, ...explanationOf(call) }
     }
   )
 

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { ref, StringEnum, Text } from './shared.ts'
+import { explanationMembers, ref, StringEnum, Text } from './shared.ts'
 
 const kinds = ['tool', 'prompt', 'resource', 'completion'] as const
 const callerKinds = ['development', 'admin', 'user', 'client'] as const
@@ -56,6 +56,7 @@ export const Call = Type.Object(
     request_id: Type.Optional(
       Type.String({ description: 'Same as `X-Request-Id` of an error response and `request_id` in the log' })
     ),
+    ...explanationMembers,
     stderr: Type.Optional(
       Type.String({ description: 'Last lines of the process’s stderr before the failure, secrets removed' })
     ),

@@ -44,8 +44,27 @@ export const OpenObject = (description?: string) =>
     ...(description ? { description } : {})
   })
 
+/** Members that explain a failed contact with a server; absent if its cause is not known. */
+export const explanationMembers = {
+  cause: Type.Optional(Type.String({ description: 'Known cause of the failure, see the troubleshooting page' })),
+  summary: Type.Optional(Type.String({ description: 'What happened, as a sentence' })),
+  next_step: Type.Optional(Type.String({ description: 'What to do next, as a sentence' }))
+}
+
 export const ErrorBody = Type.Object(
-  { error: Type.String(), code: Type.Optional(Type.String()) },
+  {
+    error: Type.String(),
+    code: Type.Optional(Type.String()),
+    ...explanationMembers,
+    stderr: Type.Optional(
+      Type.Unsafe<readonly string[]>(
+        Type.Array(Type.String(), {
+          maxItems: 20,
+          description: 'Last lines of the program’s stderr, secrets removed; only for administrators'
+        })
+      )
+    )
+  },
   { $id: 'Error', additionalProperties: false }
 )
 

@@ -42,7 +42,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server.ts': ['lib', 'domain', 'config', 'http', 'app.ts', 'inherited-descriptors.ts', 'secret-files.ts'],
   'migrate.ts': ['lib', 'domain', 'config', 'registry'],
   cli: ['domain', 'schemas', 'config', 'validation'],
-  reference: ['schemas', 'config', 'protocol', 'plugins', 'cli', 'app.ts']
+  reference: ['domain', 'schemas', 'config', 'protocol', 'plugins', 'cli', 'app.ts']
 }
 
 /** Packages that only these parts may use; every other package is open to all. */

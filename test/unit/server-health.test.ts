@@ -18,7 +18,7 @@ const failureOf = (error: unknown) => (error instanceof UpstreamFailure ? error 
 
 function start() {
   let changes = 0
-  const contacts = createHealthTracker({ lastLine: () => 'last line', onChange: () => void changes++ })
+  const contacts = createHealthTracker({ stderr: () => ['last line'], onChange: () => void changes++ })
   return { contacts, changes: () => changes }
 }
 

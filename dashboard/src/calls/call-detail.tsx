@@ -4,6 +4,7 @@ import { useSource } from '../app-context.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { KeyValues, Row } from '../ui/key-values.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
+import { FailureDetails } from '../ui/failure-details.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Clock } from '../ui/time.tsx'
 import { isJsonObject, parseJson, type Json } from '../form/json.ts'
@@ -123,6 +124,7 @@ const Detail = ({ call }: { call: CallEntry }) => (
         )}
         {explanation(call)}
       </p>
+      <FailureDetails details={{ ...call, stderr: [] }} />
       {call.stderr && <Content title="Last lines of stderr" text={call.stderr} />}
       {call.arguments !== undefined && <Content title="Arguments" text={call.arguments} />}
       {call.result !== undefined && <Content title="Result" text={call.result} />}

@@ -3,11 +3,22 @@ import { plural, sentence } from '../format.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Ago } from '../ui/time.tsx'
 
-type FailingServer = Pick<ServerView, 'status' | 'status_since' | 'last_error' | 'last_stderr' | 'stats_24h'>
+type FailingServer = Pick<
+  ServerView,
+  'status' | 'status_since' | 'last_error' | 'last_stderr' | 'summary' | 'next_step' | 'stats_24h'
+>
 
-/** Reason why a server fails or waits, with the last line of its stderr and the time since then. */
+/** Reason why a server fails or waits, with the line of its stderr that says why, the next step, and the time since then. */
 export const CauseText = ({ server }: { server: FailingServer }) => {
-  const { status, status_since: since, last_error: error, last_stderr: line, stats_24h: stats } = server
+  const {
+    status,
+    status_since: since,
+    last_error: error,
+    last_stderr: line,
+    summary,
+    next_step: next,
+    stats_24h: stats
+  } = server
   return (
     <p>
       {status === 'failing' ? (
@@ -19,11 +30,16 @@ export const CauseText = ({ server }: { server: FailingServer }) => {
       )}{' '}
       {line && !error?.includes(line) && (
         <>
-          Last stderr line:{' '}
+          On stderr:{' '}
           <code>
             <UntrustedText text={line} />
           </code>
           .{' '}
+        </>
+      )}
+      {status === 'failing' && next && (
+        <>
+          {summary} {next}{' '}
         </>
       )}
       {since && (

@@ -4,6 +4,7 @@ import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
 import { duration, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import type { Progress } from './use-import.ts'
+import { FailureDetails } from '../ui/failure-details.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Status } from '../ui/status.tsx'
 
@@ -50,6 +51,7 @@ function ResultState({ result }: { result: Result }) {
           <UntrustedText text={sentence(result.error)} />
         </span>
       )}
+      <FailureDetails details={result} />
       {result.tools && result.tools.length > 0 && (
         <span class="help blk">
           <UntrustedText text={result.tools.slice(0, 8).join(', ')} />

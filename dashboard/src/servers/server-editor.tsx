@@ -8,6 +8,7 @@ import { link } from '../router.ts'
 import { problemIn, problemsOf, toInput, toUpdate, type Problems, type ServerForm } from './server-form.ts'
 import { trialText } from './trial-text.ts'
 import { ServerFields } from './server-fields.tsx'
+import { FailureDetails } from '../ui/failure-details.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignIn, type SignInRequired } from './sign-in.tsx'
 
@@ -34,11 +35,7 @@ const TrialResult = ({ trial }: { trial: ServerTrial }) => {
       <p>
         <UntrustedText text={trialText(trial)} />
       </p>
-      {trial.stderr.length > 0 && (
-        <pre class="code" tabIndex={0}>
-          <UntrustedText text={trial.stderr.join('\n')} />
-        </pre>
-      )}
+      <FailureDetails details={trial} />
       {trial.tools.length > 0 && (
         <p class="muted">
           <UntrustedText text={trial.tools.map((tool) => tool.name).join(', ')} />
@@ -131,9 +128,12 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
     >
       <ServerFields form={form.value} problems={problems.value} onChange={edit} named={name !== undefined} />
       {result?.kind === 'refused' && (
-        <p class="err" role="alert">
-          <UntrustedText text={sentence(result.error.message)} />
-        </p>
+        <div class="err" role="alert">
+          <p>
+            <UntrustedText text={sentence(result.error.message)} />
+          </p>
+          <FailureDetails details={result.error.details} />
+        </div>
       )}
       {result?.kind === 'trial' && <TrialResult trial={result.trial} />}
       {result?.kind === 'sign-in' && (

@@ -99,7 +99,7 @@ export function useImport(): Import {
       const result = done.find((each) => each.name === name)?.result
       put(name, result ?? { outcome: 'failed', error: 'The gateway returned no result' })
     } catch (error) {
-      put(name, { outcome: 'failed', error: (error as ApiError).message })
+      put(name, { outcome: 'failed', error: (error as ApiError).message, ...(error as ApiError).details })
     }
     setProgress(name, undefined)
     if (find(name)?.result?.outcome === 'failed') choose(name, true)

@@ -165,7 +165,7 @@ async function tryAdd(cli: Cli, server: ImportedServer, body: unknown, isForced:
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     failures.push(error)
-    cli.warn(`server "${server.name}": ${error.message}`, error.hint)
+    cli.warn(`server "${server.name}": ${error.message}`, error.hint, error.details.stderr)
     return rowOf(server, 'failed', error.message)
   }
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../domain/is-object.ts'
 import type { Connection } from './connection.ts'
-import { answerFailure, EXIT, Failure } from './failure.ts'
+import { answerFailure, EXIT, Failure, type FailureDetails } from './failure.ts'
 import type { Spinner } from './spinner.ts'
 
 /** A successful response. */
@@ -44,10 +44,22 @@ function parse(text: string): unknown {
   }
 }
 
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+function detailsOf({ cause, summary, next_step: step, stderr }: Readonly<Record<string, unknown>>): FailureDetails {
+  const lines = Array.isArray(stderr) ? stderr.filter((line): line is string => typeof line === 'string') : []
+  return {
+    ...(typeof cause === 'string' ? { cause } : {}),
+    ...(typeof summary === 'string' ? { summary } : {}),
+    ...(typeof step === 'string' ? { next_step: step } : {}),
+    ...(lines.length > 0 ? { stderr: lines } : {})
+  }
+}
+
 function errorOf(status: number, text: string, registry: string): Failure {
   const body = parse(text)
   if (isObject(body) && typeof body.error === 'string')
-    return answerFailure(status, body.error, typeof body.code === 'string' ? body.code : undefined)
+    return answerFailure(status, body.error, textOf(body.code), detailsOf(body))
   const redirected = status >= 300 && status < 400 ? ' (redirect)' : ''
   return new Failure(
     status === 404 ? EXIT.notFound : EXIT.failed,

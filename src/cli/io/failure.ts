@@ -18,6 +18,16 @@ export interface FailureOptions extends ErrorOptions {
   readonly hint?: string | undefined
   /** Machine-readable code. */
   readonly code?: string | undefined
+  readonly details?: FailureDetails | undefined
+}
+
+/** Members of the gateway's error that explain a failed contact with a server. */
+export interface FailureDetails {
+  readonly cause?: string
+  readonly summary?: string
+  readonly next_step?: string
+  /** Last lines of the program's stderr, oldest first. */
+  readonly stderr?: readonly string[]
 }
 
 /** Expected failure of a command; the message is written for the person who ran it. */
@@ -25,13 +35,15 @@ export class Failure extends Error {
   readonly exitCode: number
   readonly hint: string | undefined
   readonly code: string | undefined
+  readonly details: FailureDetails
 
-  constructor(exitCode: number, message: string, { hint, code, ...options }: FailureOptions = {}) {
+  constructor(exitCode: number, message: string, { hint, code, details = {}, ...options }: FailureOptions = {}) {
     super(message, options)
     this.name = 'Failure'
     this.exitCode = exitCode
     this.hint = hint
     this.code = code
+    this.details = details
   }
 }
 
@@ -53,8 +65,14 @@ const hints: Readonly<Record<number, string>> = {
   503: 'try again in a moment; `towpath status` shows whether the gateway is ready'
 }
 
-/** Creates the Failure for an error response of the gateway. */
-export function answerFailure(status: number, message: string, code?: string): Failure {
-  const hint = code === NOT_INITIALIZED ? 'create the first administrator with `towpath init-server`' : hints[status]
-  return new Failure(exitCodes[status] ?? EXIT.failed, message, { hint, code: code ?? `http_${status}` })
+const nextStep = ({ summary, next_step: step }: FailureDetails): string | undefined =>
+  step === undefined ? undefined : [summary, step].filter(Boolean).join(' ')
+
+/** Creates the Failure for an error response of the gateway. The known next step is the hint. */
+export function answerFailure(status: number, message: string, code?: string, details: FailureDetails = {}): Failure {
+  const hint =
+    code === NOT_INITIALIZED
+      ? 'create the first administrator with `towpath init-server`'
+      : (nextStep(details) ?? hints[status])
+  return new Failure(exitCodes[status] ?? EXIT.failed, message, { hint, code: code ?? `http_${status}`, details })
 }

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import type { GlobalFlags } from './cli.ts'
+import { withoutHidden } from '../../domain/text/hidden-characters.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { CliIo } from './io.ts'
 
@@ -9,7 +10,8 @@ export interface Messages {
   note(text: string): void
   /** Reports information that a person needs in order to continue, even with `-q`. */
   announce(text: string): void
-  warn(text: string, hint?: string): void
+  /** `output`: the last lines of a program's stderr. */
+  warn(text: string, hint?: string, output?: readonly string[]): void
   /** Shown with `-v` only. */
   trace(text: string): void
 }
@@ -21,6 +23,10 @@ function painter({ env, stderr }: CliIo, { color = true }: GlobalFlags) {
   return (colour: Colour, text: string) => (isOn ? styleText(colour, text, { validateStream: false }) : text)
 }
 
+/** Returns the lines under a failure; a single line already stands in the message. */
+const outputLines = (output: readonly string[] = []): string[] =>
+  output.length < 2 ? [] : ['last lines of stderr:', ...output.map((each) => `  ${withoutHidden(each)}`)]
+
 export function createMessages(io: CliIo, flags: GlobalFlags): Messages {
   const paint = painter(io, flags)
   const line = (text: string) => io.stderr.write(`${text}\n`)
@@ -29,8 +35,9 @@ export function createMessages(io: CliIo, flags: GlobalFlags): Messages {
       if (!flags.quiet) line(text)
     },
     announce: (text) => void line(text),
-    warn(text, hint) {
+    warn(text, hint, output) {
       line(`${paint('yellow', 'warning:')} ${text}`)
+      if (!flags.quiet) for (const each of outputLines(output)) line(paint('dim', each))
       if (hint !== undefined && !flags.quiet) line(`${paint('cyan', 'hint:')} ${hint}`)
     },
     trace(text) {
@@ -50,13 +57,16 @@ export function report(error: unknown, io: CliIo, flags: GlobalFlags): number {
           code: 'unexpected',
           hint: flags.verbose ? undefined : 'this is a bug; run the command again with -v and report the output'
         })
-  const { message, code = 'failed', hint, exitCode } = failure
+  const { message, code = 'failed', hint, exitCode, details } = failure
   if (wantsJson(flags)) {
-    io.stderr.write(`${JSON.stringify({ error: message, code, ...(hint === undefined ? {} : { hint }) })}\n`)
+    io.stderr.write(
+      `${JSON.stringify({ error: message, code, ...details, ...(hint === undefined ? {} : { hint }) })}\n`
+    )
     return exitCode
   }
   const paint = painter(io, flags)
   io.stderr.write(`${paint('red', 'error:')} ${message}\n`)
+  if (!flags.quiet) for (const each of outputLines(details.stderr)) io.stderr.write(`${paint('dim', each)}\n`)
   if (hint !== undefined && !flags.quiet) io.stderr.write(`${paint('cyan', 'hint:')} ${hint}\n`)
   if (!(error instanceof Failure) && flags.verbose && error instanceof Error) io.stderr.write(`${error.stack ?? ''}\n`)
   return exitCode

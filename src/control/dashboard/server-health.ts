@@ -1,3 +1,5 @@
+import { explain, type Explanation } from '../../domain/failures/causes.ts'
+import { bestLine, lastLines } from '../../domain/failures/stderr-line.ts'
 import type { DiscoveryTimings } from '../../registry/model/model.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Observer } from '../../observe/observation.ts'
@@ -11,13 +13,15 @@ export interface ServerHealth {
   /** Reason of the failure; `error` is its message without secrets. */
   readonly reason?: FailureReason
   readonly error?: string
-  /** Last line of the process's stderr at the time of the failure. */
+  /** Line of the process's stderr that says best why it failed. */
   readonly stderr?: string
+  /** Known cause, and the next step. */
+  readonly explanation?: Explanation
 }
 
 export interface HealthTrackerOptions {
-  /** Returns the last line of a server's stderr, if any. */
-  lastLine(server: string): string | undefined
+  /** Returns the last lines of a server's stderr, oldest first. */
+  stderr(server: string): readonly string[]
   /** Called when the status of a server changes. */
   onChange(): void
 }
@@ -54,12 +58,15 @@ interface ReadResult {
 export interface ContactFailure {
   readonly reason: FailureReason
   readonly message: string
+  readonly status?: number | undefined
+  readonly code?: string | undefined
+  readonly program?: { readonly command: string } | undefined
 }
 
 /** Reasons that say nothing about the server's health: cancelled or limited by the gateway, or an oversized answer. */
 const neutral: ReadonlySet<FailureReason> = new Set<FailureReason>(['cancelled', 'limited', 'overloaded', 'too_large'])
 
-export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions): HealthTracker {
+export function createHealthTracker({ stderr, onChange }: HealthTrackerOptions): HealthTracker {
   const states = new Map<string, ServerHealth>()
   const successTimes = new Map<string, number>()
   const readTimes = new Map<string, number>()
@@ -76,13 +83,22 @@ export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions
     successTimes.set(server, now)
     if (!states.get(server)?.isHealthy) set(server, { isHealthy: true, since: now })
   }
-  const recordFailure = (server: string, { reason, message: error }: ContactFailure) => {
+  const recordFailure = (server: string, { reason, message: error, status, code, program }: ContactFailure) => {
     if (neutral.has(reason)) return
     const before = states.get(server)
     if (before?.reason === reason && before.error === error) return
-    const stderr = lastLine(server)
+    const lines = lastLines(stderr(server))
+    const line = bestLine(lines)
+    const explanation = explain({ reason, message: error, status, code, command: program?.command, stderr: lines })
     const since = before && !before.isHealthy ? before.since : Date.now()
-    set(server, { isHealthy: false, since, reason, error, ...(stderr === undefined ? {} : { stderr }) })
+    set(server, {
+      isHealthy: false,
+      since,
+      reason,
+      error,
+      ...(line === '' ? {} : { stderr: line }),
+      ...(explanation && { explanation })
+    })
   }
   const count = (server: string, by: 1 | -1) => {
     const now = (running.get(server) ?? 0) + by

@@ -76,7 +76,8 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     return {
       status_since: iso(contact.since),
       ...(contact.error === undefined ? {} : { last_error: redact(contact.error) }),
-      ...(contact.stderr === undefined ? {} : { last_stderr: redact(contact.stderr) })
+      ...(contact.stderr === undefined ? {} : { last_stderr: redact(contact.stderr) }),
+      ...contact.explanation
     }
   }
   /** Also considers the last read, because a read is stored only if the lists differ. */

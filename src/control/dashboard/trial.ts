@@ -1,9 +1,9 @@
 import type { UpstreamOffer } from '../../registry/model/model.ts'
 import type { ServerTrial } from '../../schemas/dashboard/servers.ts'
 import { hasCredential, type Target } from '../../upstream/transports.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { lastLines } from '../../domain/failures/stderr-line.ts'
+import { detailsOf, UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
-const STDERR_LINES = 50
 const TOOLS = 100
 
 const toTool = (definition: string, name: string) => {
@@ -38,7 +38,8 @@ export async function runTrial(target: Target, { read, stderr: lines }: TrialOpt
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error
     const status = error.reason === 'auth' && !hasCredential(target.secrets) ? 'sign_in_needed' : 'failing'
-    const stderr = lines().slice(-STDERR_LINES)
-    return { ...timing(), status, error: error.message, stderr, ...countItems({ items: [] }) }
+    const output = lastLines(lines())
+    const stderr = output.length > 0 ? output : lastLines(error.program?.stderr ?? [])
+    return { ...timing(), status, error: error.message, ...detailsOf(error), stderr, ...countItems({ items: [] }) }
   }
 }

@@ -90,7 +90,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       if ('authorization_required' in done) return { outcome: 'sign_in_needed', ...done }
       return { outcome: exists ? 'replaced' : 'added', ...toolsOf(done.name) }
     } catch (error) {
-      if (error instanceof AppError) return { outcome: 'failed', error: error.message }
+      if (error instanceof AppError) return { outcome: 'failed', error: error.message, ...error.details }
       throw error
     }
   }

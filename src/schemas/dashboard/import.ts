@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { AuthorizationRequired } from '../server.ts'
-import { StringEnum, Text, TextList, TextMap } from '../shared.ts'
+import { explanationMembers, StringEnum, Text, TextList, TextMap } from '../shared.ts'
 import { ConfigSummary } from './servers.ts'
 
 /** Body of `POST /servers/import`, with `?dry_run=true` for a preview. */
@@ -42,6 +42,10 @@ export const ImportedServer = Type.Object({
       {
         outcome: StringEnum(['added', 'replaced', 'sign_in_needed', 'failed', 'skipped']),
         error: Type.Optional(Type.String()),
+        ...explanationMembers,
+        stderr: Type.Optional(
+          Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'Last lines of stderr' }))
+        ),
         tools: Type.Optional(Type.Array(Type.String(), { description: 'Own names, the first 100' })),
         tool_count: Type.Optional(Type.Integer()),
         authorization_required: Type.Optional(AuthorizationRequired.properties.authorization_required)

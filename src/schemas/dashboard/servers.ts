@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { LeftOutItem } from '../left-out.ts'
-import { OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
+import { explanationMembers, OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
 import { ServerInput } from '../server.ts'
 import { ServerStatus } from './shared.ts'
 
@@ -42,7 +42,8 @@ const view = {
   status: ServerStatus,
   status_since: Type.Optional(Type.String({ description: 'ISO 8601' })),
   last_error: Type.Optional(Type.String({ description: 'Error of the failed contact, secrets removed' })),
-  last_stderr: Type.Optional(Type.String({ description: 'Last line on stderr before the failure' })),
+  last_stderr: Type.Optional(Type.String({ description: 'Line of stderr that says best why the contact failed' })),
+  ...explanationMembers,
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),
   resource_count: Type.Integer({ description: 'Including templates' }),
@@ -148,6 +149,7 @@ export const ServerTrial = Type.Object({
   status: StringEnum(['connected', 'sign_in_needed', 'failing']),
   ms: Type.Integer({ description: 'Time until the last list was read or the contact failed' }),
   error: Type.Optional(Type.String()),
+  ...explanationMembers,
   stderr: Type.Array(Type.String(), { description: 'Last lines on stderr if the contact failed' }),
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),

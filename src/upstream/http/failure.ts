@@ -37,7 +37,8 @@ export function statusFailure(status: number, raw: readonly Buffer[], hasCredent
   }
   if (status < 300) {
     const text = `answered HTTP ${status} with neither JSON nor an event stream`
-    return new UpstreamFailure('bad_response', text, { status })
+    const isPage = headerOf(raw, 'content-type')?.toLowerCase().startsWith('text/html') === true
+    return new UpstreamFailure('bad_response', text, { status, ...(isPage ? { code: 'html' } : {}) })
   }
   return new UpstreamFailure(reasonOf(status), `answered HTTP ${status}`, { status })
 }
@@ -68,7 +69,7 @@ function connectFailure(code: string, options: FailureOptions): UpstreamFailure 
 export function socketFailure(error: unknown, sent: boolean): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error
   const code = codeOf(error)
-  const options: FailureOptions = { maybeProcessed: sent, cause: error }
+  const options: FailureOptions = { maybeProcessed: sent, cause: error, ...(code === '' ? {} : { code }) }
   if (!sent) return connectFailure(code, options)
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
     return new UpstreamFailure('bad_response', 'answered with fewer bytes than announced', options)

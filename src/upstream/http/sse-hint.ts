@@ -27,5 +27,10 @@ export async function withSseHint(
   }
   const { reason, message, status, maybeProcessed, cause } = failure
   const text = `${message}; it answers over HTTP+SSE: register it with the transport "sse"`
-  return new UpstreamFailure(reason, text, { ...(status === undefined ? {} : { status }), maybeProcessed, cause })
+  return new UpstreamFailure(reason, text, {
+    ...(status === undefined ? {} : { status }),
+    maybeProcessed,
+    cause,
+    code: 'sse'
+  })
 }

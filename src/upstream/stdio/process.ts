@@ -5,6 +5,7 @@ import { basename } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
 import { createRedactor } from '../../domain/secrets/redaction.ts'
 import { maskArguments, secretsOfArguments } from '../../domain/secrets/secret-parts.ts'
+import { bestLine } from '../../domain/failures/stderr-line.ts'
 import { truncate } from '../../domain/text/text.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
@@ -187,7 +188,7 @@ function superviseChild(
   const logNoise = createNoiseLog(settings, redact)
   // separate from the server's tail: another caller's process must not show up in this one's failure
   const ownTail = createStderrTail(4_096)
-  const stderr = createStderrReader(redact, [ownTail, settings.tail])
+  const reader = createStderrReader(redact, [ownTail, settings.tail])
   let isEnded = false
 
   const reservation = new MemoryReservation(settings.memory ?? unlimitedMemory)
@@ -205,16 +206,20 @@ function superviseChild(
   }
 
   const crashFailure = () => {
-    stderr.flush()
+    reader.flush()
     const { exitCode, signalCode } = child
-    const last = printable(ownTail.lines().at(-1) ?? '', 200)
+    const stderr = ownTail.lines()
+    const line = bestLine(stderr)
     const what =
       signalCode !== null
         ? `the process was ended by signal ${signalCode}`
         : exitCode !== null
           ? `the process exited with code ${exitCode}`
           : 'the process closed its pipes'
-    return new UpstreamFailure('crashed', last === '' ? what : `${what}: ${last}`)
+    return new UpstreamFailure('crashed', line === '' ? what : `${what}: ${line}`, {
+      program: { command: basename(settings.command), stderr },
+      ...(exitCode === 0 ? { code: 'exit_0' } : {})
+    })
   }
   const crash = () => finish(crashFailure())
   const crashSoon = () => void setTimeout(crash, LAST_OUTPUT_MS)
@@ -245,7 +250,7 @@ function superviseChild(
     source.read(() => readChunk(chunk))
     if (source.mustPause) child.stdout.pause()
   })
-  child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => reader.push(chunk))
   child.once('close', crash)
   child.once('exit', crashSoon)
   child.stdout.once('end', crashSoon)
@@ -269,7 +274,7 @@ function superviseChild(
       }
     },
     stderr() {
-      stderr.flush()
+      reader.flush()
       return ownTail.text()
     },
     close() {

@@ -9,6 +9,9 @@ export interface StderrTail {
   lines(): string[]
 }
 
+/** Returns the lines of a text that are not blank. */
+export const nonEmptyLines = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '')
+
 /** Creates a tail of the last 64 KiB by default (security-model.md#child-process-isolation). */
 export function createStderrTail(maxBytes = 65_536): StderrTail {
   let tail = Buffer.alloc(0)
@@ -19,10 +22,7 @@ export function createStderrTail(maxBytes = 65_536): StderrTail {
       tail = Buffer.from(both.subarray(-maxBytes))
     },
     text,
-    lines: () =>
-      text()
-        .split('\n')
-        .filter((line) => line.trim() !== '')
+    lines: () => nonEmptyLines(text())
   }
 }
 

@@ -1,9 +1,11 @@
+import { basename } from 'node:path'
 import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from '../transport/connection.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { UpstreamFailure, withProgram } from '../../protocol/upstream-failure.ts'
 import { clientInfo, discover, initialize } from '../transport/handshake.ts'
 import { createJsonRpcPeer } from '../transport/jsonrpc-peer.ts'
 import type { MessageScreen } from '../transport/result-secrets.ts'
 import { programVersion } from './command.ts'
+import { nonEmptyLines } from './stderr.ts'
 import { startProcess } from './process.ts'
 import type { ProcessSettings, StdioProcess } from './process.ts'
 
@@ -97,9 +99,11 @@ async function openConnection(
     }
     return connection
   } catch (error) {
-    if (timings) timings.stderr = child.stderr()
+    const stderr = child.stderr()
+    if (timings) timings.stderr = stderr
     close()
-    throw error
+    if (!(error instanceof UpstreamFailure)) throw error
+    throw withProgram(error, { command: basename(settings.command), stderr: nonEmptyLines(stderr) })
   }
 }
 
