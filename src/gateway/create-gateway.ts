@@ -44,8 +44,8 @@ export interface Gateway {
   /** Data of the dashboard's pages. */
   readonly dashboard: Dashboard
   stats(): GatewayStats
-  /** Closes all warm sessions and opens no new ones, before the process stops. */
-  closeWarmSessions(): void
+  /** Closes all spare sessions and opens no new ones, before the process stops. */
+  closeSpareSessions(): void
   /** Stops calls that still run at removed, disabled or changed servers, to free memory. */
   endRetired(): void
   /** Loads the catalog and subscribes to changes of the registry. */
@@ -123,7 +123,7 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
     streams: watching.listChanges.size,
     processes: connections.processes,
     activeCalls: upstreams.countActiveCalls(),
-    warmSessions: upstreams.countWarmSessions(),
+    spareSessions: upstreams.countSpareSessions(),
     callsAwaitingProcess: connections.waitingForProcess,
     parkedCalls: mcpSide.context.inputRequiredStore.size,
     catalogVersion: Number(base.live.current.version),
@@ -211,7 +211,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return live.current.initialized
     },
     stats: () => statsOf(parts),
-    closeWarmSessions: () => upstreams.closeWarmPools(),
+    closeSpareSessions: () => upstreams.closeSparePools(),
     endRetired: () => upstreams.endRetired(),
     start: () => start(parts),
     close: () => close(parts)

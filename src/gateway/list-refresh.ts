@@ -65,7 +65,7 @@ export function createListRefresh(
     announcedListsRead,
     // a person refreshes after updating a server: the next call must not get a session of the old version
     rereadServer(target) {
-      connections.upstreams.discardWarmSessions(target.name)
+      connections.upstreams.discardSpareSessions(target.name)
       return readServer(target)
     }
   }

@@ -11,8 +11,8 @@ export interface GatewayStats {
   readonly processes: number
   /** Calls that were sent to a server or wait to be sent. */
   readonly activeCalls: number
-  /** Warm sessions, of servers that have been called and may have warm sessions. */
-  readonly warmSessions: readonly (readonly [server: string, transport: Transport, ready: number])[]
+  /** Spare sessions, of servers that have been called and may have spare sessions. */
+  readonly spareSessions: readonly (readonly [server: string, transport: Transport, ready: number])[]
   /** Calls that wait because the limit of processes is reached. */
   readonly callsAwaitingProcess: number
   /** Calls that wait for input from their callers. */

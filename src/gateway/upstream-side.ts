@@ -52,7 +52,7 @@ export function createUpstreamSide({
     schedule,
     onNotification: (server, method, params, isOpening = false) =>
       notifications.emit(server, method, params, isOpening),
-    onWarmSessionsChange: () => events.publish('servers'),
+    onSpareSessionsChange: () => events.publish('servers'),
     log
   })
   const { upstreams } = connections

@@ -75,7 +75,7 @@ export interface Observer {
   onList(kind: ItemKind): void
   /** A connection to an upstream was opened: a session, a process, an event stream, or a shared connection pool. */
   onConnected(server: string, transport: Transport, ms: number): void
-  /** A call got an exclusive session, as in stateless mode: a warm one, or one opened for this call. */
+  /** A call got an exclusive session, as in stateless mode: a spare one, or one opened for this call. */
   onSessionTaken(server: string, isSpare: boolean): void
   /** A connection could not be opened, or failed during a call. `message` may quote secrets of the server. */
   onConnectionFailure(server: string, reason: FailureReason, message: string): void

@@ -6,7 +6,7 @@ import { ifAvailable } from '../http/wait-for-database.ts'
 const POLL_MS = 50
 
 /**
- * Drains on close: ends listen-only streams and warm sessions, waits at most `drainMs` for requests in progress, then
+ * Drains on close: ends listen-only streams and spare sessions, waits at most `drainMs` for requests in progress, then
  * ends the remaining streams. Registered last, so that every other `preClose` hook has run; Fastify then cuts the
  * remaining connections (`forceCloseConnections`).
  */
@@ -19,7 +19,7 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
     response.once('close', () => requests--)
   })
   app.addHook('preClose', async () => {
-    ifAvailable(() => app.gateway.closeWarmSessions())
+    ifAvailable(() => app.gateway.closeSpareSessions())
     const mcp = ifAvailable(() => app.gateway.mcp)
     mcp?.endIdleStreams()
     // calls posted over the HTTP+SSE transport were answered 202 at once

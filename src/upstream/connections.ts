@@ -44,8 +44,8 @@ export interface ConnectionsOptions {
   readonly schedule: BatchScheduler
   /** Called for a notification that belongs to no call. `isOpening`: received while its session was being opened. */
   readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
-  /** Called when the number of warm sessions changes. */
-  readonly onWarmSessionsChange: () => void
+  /** Called when the number of spare sessions changes. */
+  readonly onSpareSessionsChange: () => void
   readonly log: Log
 }
 
@@ -80,9 +80,9 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** Warm processes started at a time, and warm sessions opened at a time per HTTP server: calls take precedence. */
-const WARM_STARTS = { processes: 2, sessions: 4 }
-const WARM_IDLE_MS = 60_000
+/** Spare processes started at a time, and spare sessions opened at a time per HTTP server: calls take precedence. */
+const SPARE_STARTS = { processes: 2, sessions: 4 }
+const SPARE_IDLE_MS = 60_000
 
 const unreadable = () =>
   new UpstreamFailure('unreadable', 'its stored secrets cannot be decrypted with the current encryption key', {
@@ -162,7 +162,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return { ...stored, secrets: {}, problem: unreadable() }
     }
   }
-  const processTurns = createSemaphore(WARM_STARTS.processes).run
+  const processTurns = createSemaphore(SPARE_STARTS.processes).run
   const createFor = (stored: StoredServer): Upstream => {
     const target = targetOf(stored)
     const redact = redactorFor(target)
@@ -172,11 +172,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
       client: transports.create(target),
       processSlots: stored.transport === 'stdio' ? processSlots : undefined,
       sessionSlots: stored.transport === 'stdio' ? undefined : sessionSlots,
-      warmPool: {
+      sparePool: {
         maxSize: config.spareSessions,
-        idleMs: WARM_IDLE_MS,
-        runInTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(WARM_STARTS.sessions).run,
-        onChange: options.onWarmSessionsChange
+        idleMs: SPARE_IDLE_MS,
+        runInTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(SPARE_STARTS.sessions).run,
+        onChange: options.onSpareSessionsChange
       },
       deadlines,
       shares: options.shares,

@@ -46,13 +46,13 @@ export interface Upstream {
   readonly breaker: BreakerState
   /** Calls in flight. */
   readonly active: number
-  /** Returns an unused session that may be closed to free its slot: a warm one, or the one idle longest. */
+  /** Returns an unused session that may be closed to free its slot: a spare one, or the one idle longest. */
   findLongestIdle(pool: SlotPool, mayReclaim: MayReclaim): IdleSession | undefined
   counts(): SessionCounts
-  /** Closes warm sessions, because the upstream or the way to reach it may have changed. */
-  discardWarmSessions(): void
-  /** Closes the warm pool for good. */
-  closeWarmPool(): void
+  /** Closes spare sessions, because the upstream or the way to reach it may have changed. */
+  discardSpareSessions(): void
+  /** Closes the spare pool for good. */
+  closeSparePool(): void
   notifyOwner(owner: string, method: string): void
   closeOwner(owner: string): void
   /** Accepts no more calls; closes once the calls in flight have ended, then calls `onClosed`. */
@@ -201,7 +201,7 @@ const toSessionRequest = (
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
   const redactAnswer = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
-  const breaker = createBreaker(() => sessions.discardWarmSessions())
+  const breaker = createBreaker(() => sessions.discardSpareSessions())
   const { name, transport, session_mode: mode } = server
   const sessions = createUpstreamSessions({ ...options, name, transport, mode, verdict, breaker })
   const mutex = createKeyedMutex()
@@ -271,7 +271,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             // connect failures have already been recorded
             const failure = connection ? recordCallFailure(error, call, connection) : error
             if (isRetry || !isRetryable(failure, call)) throw failure
-            sessions.discardWarmSessions()
+            sessions.discardSpareSessions()
             request = { ...request, mustBeFresh: true }
           } finally {
             if (connection) sessions.release(connection)
@@ -290,12 +290,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     },
     findLongestIdle: (pool, mayReclaim) => sessions.findLongestIdle(pool, mayReclaim),
     counts: () => sessions.counts(),
-    discardWarmSessions: () => sessions.discardWarmSessions(),
-    closeWarmPool: () => sessions.closeWarmPool(),
+    discardSpareSessions: () => sessions.discardSpareSessions(),
+    closeSparePool: () => sessions.closeSparePool(),
     notifyOwner: (owner, method) => sessions.notifyOwner(owner, method),
     closeOwner: (owner) => sessions.closeOwner(owner),
     retire(onClosed) {
-      sessions.closeWarmPool()
+      sessions.closeSparePool()
       onRetired = () => {
         close()
         onClosed?.()

@@ -12,7 +12,7 @@ export interface Upstreams {
   /** Keeps upstreams with the same configuration; the others are closed when their calls have ended. */
   prune(catalog: Catalog): void
   /**
-   * Frees a slot of `pool`: closes a warm session, else the session of any server that has been idle for longest among
+   * Frees a slot of `pool`: closes a spare session, else the session of any server that has been idle for longest among
    * those that `mayEnd` allows. Returns false if there is none.
    */
   reclaim(pool: SlotPool, mayEnd: MayReclaim): boolean
@@ -20,12 +20,12 @@ export interface Upstreams {
   breakers(): [server: string, state: BreakerState][]
   /** Returns the number of calls in progress. */
   countActiveCalls(): number
-  /** Returns the number of warm sessions of each server in use that may have warm sessions. */
-  countWarmSessions(): [server: string, transport: Transport, ready: number][]
-  /** Closes the warm sessions of a server, by name, because they may be outdated. */
-  discardWarmSessions(server: string): void
-  /** Closes all warm sessions and opens no more. */
-  closeWarmPools(): void
+  /** Returns the number of spare sessions of each server in use that may have spare sessions. */
+  countSpareSessions(): [server: string, transport: Transport, ready: number][]
+  /** Closes the spare sessions of a server, by name, because they may be outdated. */
+  discardSpareSessions(server: string): void
+  /** Closes all spare sessions and opens no more. */
+  closeSparePools(): void
   /** Ends the calls in progress at servers that were removed, disabled or changed since. */
   endRetired(): void
   /** Returns the numbers of sessions of a server, by its id. */
@@ -59,10 +59,10 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
   const retired = new Set<Upstream>()
 
   const all = () => [...[...entries.values()].map(({ upstream }) => upstream), ...retired]
-  let hasWarmPools = true
-  /** Discards warm sessions on any change, because the server's program may have been updated, for example. */
+  let hasSparePools = true
+  /** Discards spare sessions on any change, because the server's program may have been updated, for example. */
   const updateRow = (entry: Entry, stored: StoredServer) => {
-    if (entry.stored.revision !== stored.revision) entry.upstream.discardWarmSessions()
+    if (entry.stored.revision !== stored.revision) entry.upstream.discardSpareSessions()
     entry.stored = stored
   }
   const mustReplace = (entry: Entry, stored: StoredServer | undefined) =>
@@ -73,7 +73,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const known = entries.get(stored.id)
       if (known) return known.upstream
       const entry: Entry = { stored, configuration: configurationOf(stored), upstream: create(stored) }
-      if (!hasWarmPools) entry.upstream.closeWarmPool()
+      if (!hasSparePools) entry.upstream.closeSparePool()
       entries.set(stored.id, entry)
       return entry.upstream
     },
@@ -99,17 +99,17 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
     },
     countActiveCalls: () => all().reduce((sum, { active }) => sum + active, 0),
     sessionCounts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0, spare: undefined },
-    countWarmSessions: () =>
+    countSpareSessions: () =>
       [...entries.values()].flatMap(({ stored: { name, transport }, upstream }) => {
         const { spare } = upstream.counts()
         return spare === undefined ? [] : [[name, transport, spare]]
       }),
-    discardWarmSessions(server) {
-      for (const { stored, upstream } of entries.values()) if (stored.name === server) upstream.discardWarmSessions()
+    discardSpareSessions(server) {
+      for (const { stored, upstream } of entries.values()) if (stored.name === server) upstream.discardSpareSessions()
     },
-    closeWarmPools() {
-      hasWarmPools = false
-      for (const { upstream } of entries.values()) upstream.closeWarmPool()
+    closeSparePools() {
+      hasSparePools = false
+      for (const { upstream } of entries.values()) upstream.closeSparePool()
     },
     endRetired() {
       for (const upstream of retired) upstream.close()

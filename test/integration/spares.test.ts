@@ -12,7 +12,7 @@ import { startMcp } from './mcp-helpers.ts'
 const processes = () =>
   descendants(process.pid).flatMap(({ pid, command }) => (command.includes('good.mjs') ? [pid] : []))
 const sparesOf = (app: FastifyInstance, server: string) =>
-  app.gateway.stats().warmSessions.find(([name]) => name === server)?.[2]
+  app.gateway.stats().spareSessions.find(([name]) => name === server)?.[2]
 const invoke = async (app: FastifyInstance, name: string, args: object = {}) => {
   const answer = await app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: { name, ...args } })
   assert.equal(answer.statusCode, 200, answer.body)

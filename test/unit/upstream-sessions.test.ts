@@ -47,7 +47,7 @@ async function open(t: TestContext, options: Partial<UpstreamSessionsOptions> = 
     observer: joinObservers([]),
     connectMs: 2_000,
     idleMs: 60_000,
-    warmPool: noSpares,
+    sparePool: noSpares,
     onNotification() {},
     ...options
   })
@@ -146,7 +146,7 @@ test('an opening that failed is not remembered', async (t) => {
       const client = countingClient(upstream.url)
       const options = { client, transport: 'streamable_http', mode, verdict, processSlots: undefined } as const
       const breaker = createBreaker()
-      const limits = { connectMs: 2_000, idleMs: 60_000, warmPool: noSpares }
+      const limits = { connectMs: 2_000, idleMs: 60_000, sparePool: noSpares }
       const sessions = createSessions({
         ...{ ...options, ...limits, name: 'alpha', breaker, observer: joinObservers([]) },
         onNotification() {}

@@ -21,7 +21,7 @@ export const defaultOptions = {
   observer: joinObservers([]),
   connectMs: 2_000,
   idleMs: 60_000,
-  warmPool: noSpares,
+  sparePool: noSpares,
   callMs: 5_000,
   callTotalMs: 10_000,
   redact: (text: string) => text,

@@ -73,7 +73,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
   const observeGateway = (result: BatchObservableResult, stats: GatewayStats) => {
     for (const [server, state] of stats.breakers)
       result.observe(breaker, breakerValues[state], { mcp_server_name: server })
-    for (const [server, transport, ready] of stats.warmSessions)
+    for (const [server, transport, ready] of stats.spareSessions)
       result.observe(spares, ready, { mcp_server_name: server, transport })
     result.observe(sessions, stats.sessions)
     result.observe(streams, stats.streams)
@@ -124,7 +124,7 @@ async function createReader(counts: Counts, startedAt: number, observe: (meter: 
   })
   const provider = new sdk.MeterProvider({
     readers: [exporter],
-    // breakers and warm sessions have one series per server
+    // breakers and spare sessions have one series per server
     views: [{ instrumentName: '*', aggregationCardinalityLimit: MAX_SERIES }]
   })
   observe(provider.getMeter(SCOPE))

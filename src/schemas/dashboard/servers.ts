@@ -83,7 +83,7 @@ export const ServerDetails = Type.Object({
   last_connected_at: Type.Optional(Type.String({ description: 'Time of the last successful contact, ISO 8601' })),
   sessions: Type.Integer({ description: 'Open sessions with the server' }),
   idle_sessions: Type.Integer({ description: 'Sessions kept for their callers and currently idle' }),
-  spare_sessions: Type.Integer({ description: 'Warm sessions ready for the next call of any caller' }),
+  spare_sessions: Type.Integer({ description: 'Spare sessions ready for the next call of any caller' }),
   processes: Type.Integer({ description: 'Processes of the server that this gateway runs' }),
   stderr: Type.Array(Type.String(), { description: 'Last lines on stderr, newest last' })
 })

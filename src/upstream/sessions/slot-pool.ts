@@ -3,7 +3,7 @@ import { createQuota } from '../../lib/quota.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
 /**
- * True if an idle session of this holder (undefined: a warm session) may be closed to free its slot for another one.
+ * True if an idle session of this holder (undefined: a spare session) may be closed to free its slot for another one.
  */
 export type MayReclaim = (holder: string | undefined) => boolean
 
@@ -15,10 +15,10 @@ export interface SlotPool {
    */
   acquire(deadline: number, holder?: string): Promise<() => void>
   /**
-   * Returns the release of a slot for a warm session, undefined if none is free: the last quarter is kept for calls.
+   * Returns the release of a slot for a spare session, undefined if none is free: the last quarter is kept for calls.
    */
   tryAcquire(): (() => void) | undefined
-  /** Counts a warm session's slot, given by its release, towards the holder from now on. */
+  /** Counts a spare session's slot, given by its release, towards the holder from now on. */
   assign(release: () => void, holder: string): void
   /** True if the holder has used its share. */
   isLimited(holder: string): boolean
@@ -44,7 +44,7 @@ interface Waiter {
   readonly timer: NodeJS.Timeout
 }
 
-const WARM_SHARE = 3 / 4
+const SPARE_SHARE = 3 / 4
 
 /**
  * Creates a pool that serves waiting requests in order of arrival, skipping holders that have used their share.
@@ -131,7 +131,7 @@ export function createSlotPool(
       throw refusal(holder, `too many calls are waiting for one of the ${noun}`)
     },
     tryAcquire() {
-      if (queue.length > 0 || used >= Math.floor(limit * WARM_SHARE)) return undefined
+      if (queue.length > 0 || used >= Math.floor(limit * SPARE_SHARE)) return undefined
       return grant(undefined)
     },
     assign,

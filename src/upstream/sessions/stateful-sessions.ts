@@ -2,7 +2,7 @@ import type { Connection } from '../transport/connection.ts'
 import { createCapabilityFilter } from '../transport/capability-filter.ts'
 import type { IdleSession, SessionRequest, SessionCounts } from './upstream-sessions.ts'
 import type { MayReclaim } from './slot-pool.ts'
-import type { PendingConnection } from './warm-pool.ts'
+import type { PendingConnection } from './spare-pool.ts'
 import { ConnectTimings } from '../../observe/connect-timings.ts'
 
 export interface StatefulSessionsOptions {

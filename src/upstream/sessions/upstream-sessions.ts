@@ -8,12 +8,12 @@ import { createConnector, type ConnectorOptions } from './connector.ts'
 import { createStatefulSessions } from './stateful-sessions.ts'
 import type { MayReclaim, SlotPool } from './slot-pool.ts'
 import {
-  createWarmPool,
-  type WarmPoolKey,
-  type WarmPool,
-  type WarmPoolOptions,
+  createSparePool,
+  type SparePoolKey,
+  type SparePool,
+  type SparePoolOptions,
   type PendingConnection
-} from './warm-pool.ts'
+} from './spare-pool.ts'
 import { ConnectTimings } from '../../observe/connect-timings.ts'
 
 /** Request for a connection: era, capabilities and owner. */
@@ -33,9 +33,9 @@ export interface SessionRequest {
   readonly wantsLogs?: boolean
   /** Observation of the call; it records the connect stages that the call waits for. */
   readonly observation?: Pick<Observation, 'markConnecting' | 'caller' | 'requestId'> | null
-  /** Answers requests that the upstream has sent on a warm session before the call. */
+  /** Answers requests that the upstream has sent on a spare session before the call. */
   readonly sink: Sink
-  /** True if the session must be newly opened, because a warm one has failed. */
+  /** True if the session must be newly opened, because a spare one has failed. */
   readonly mustBeFresh?: boolean
 }
 
@@ -52,8 +52,8 @@ export interface UpstreamSessionsOptions extends ConnectorOptions {
   readonly observer: Pick<Observer, 'onConnected' | 'onConnectionFailure' | 'onSessionTaken'>
   /** Milliseconds without a request before a stateful session is closed. */
   readonly idleMs: number
-  /** Options of the warm pool in stateless mode. */
-  readonly warmPool: Pick<WarmPoolOptions, 'maxSize' | 'idleMs' | 'runInTurn'> & { readonly onChange: () => void }
+  /** Options of the spare pool in stateless mode. */
+  readonly sparePool: Pick<SparePoolOptions, 'maxSize' | 'idleMs' | 'runInTurn'> & { readonly onChange: () => void }
 }
 
 /** Connections of one upstream, managed according to its session mode. */
@@ -62,7 +62,7 @@ export interface UpstreamSessions {
   acquire(request: SessionRequest): Connection | Promise<Connection>
   /** Ends the use of a connection. A connection that serves a single call is closed after its answer has been sent. */
   release(connection: Connection): void
-  /** Returns a session that holds a slot of `pool` and may be closed: a warm one, or the stateful one idle longest. */
+  /** Returns a session that holds a slot of `pool` and may be closed: a spare one, or the stateful one idle longest. */
   findLongestIdle(pool: SlotPool, mayReclaim: MayReclaim): IdleSession | undefined
   /**
    * Sends a notification on the owner's open stateful sessions; a session being opened sees the current state anyway.
@@ -70,28 +70,28 @@ export interface UpstreamSessions {
   notifyOwner(owner: string, method: string): void
   /** Closes the stateful sessions of an owner that has gone. */
   closeOwner(owner: string): void
-  /** Returns the numbers of open, idle and warm sessions. */
+  /** Returns the numbers of open, idle and spare sessions. */
   counts(): SessionCounts
-  /** Closes warm sessions, because the upstream or the way to reach it may have changed. */
-  discardWarmSessions(): void
-  /** Closes the warm pool for good. */
-  closeWarmPool(): void
+  /** Closes spare sessions, because the upstream or the way to reach it may have changed. */
+  discardSpareSessions(): void
+  /** Closes the spare pool for good. */
+  closeSparePool(): void
   /** Closes all connections; calls in flight fail. */
   close(): void
 }
 
 export interface SessionCounts {
-  /** Includes warm sessions. */
+  /** Includes spare sessions. */
   readonly open: number
   /** Stateful sessions without a request in flight. */
   readonly idle: number
-  /** Warm sessions; undefined if this upstream has no warm pool. */
+  /** Spare sessions; undefined if this upstream has no spare pool. */
   readonly spare: number | undefined
 }
 
 /** A session that can be closed to free its slot. */
 export interface IdleSession {
-  /** `performance.now()` time of its last use; 0 for a warm session. */
+  /** `performance.now()` time of its last use; 0 for a spare session. */
   readonly since: number
   close(): void
 }
@@ -149,8 +149,8 @@ class SessionOpener {
     return this.#open(request, timings, await processSlots.acquire(timings.queuedAt + connectMs, request.holder))
   }
 
-  /** Opens a warm session only if a slot is free at once. */
-  openWarm(key: WarmPoolKey, timings: ConnectTimings): Promise<Connection> | undefined {
+  /** Opens a spare session only if a slot is free at once. */
+  openSpare(key: SparePoolKey, timings: ConnectTimings): Promise<Connection> | undefined {
     const { processSlots } = this.#options
     const releaseSlot = processSlots?.tryAcquire()
     return processSlots && !releaseSlot ? undefined : this.#open(key, timings, releaseSlot)
@@ -223,18 +223,18 @@ class SharedConnections {
   }
 }
 
-function createPool(options: UpstreamSessionsOptions, opener: SessionOpener): WarmPool | null {
-  const { client, processSlots, breaker, warmPool } = options
-  if (!usesSessionPerCall(options) || warmPool.maxSize <= 0) return null
-  const pool = createWarmPool({
-    ...warmPool,
-    open: (key, timings) => opener.openWarm(key, timings),
+function createPool(options: UpstreamSessionsOptions, opener: SessionOpener): SparePool | null {
+  const { client, processSlots, breaker, sparePool } = options
+  if (!usesSessionPerCall(options) || sparePool.maxSize <= 0) return null
+  const pool = createSparePool({
+    ...sparePool,
+    open: (key, timings) => opener.openSpare(key, timings),
     isAvailable: () => breaker.state === 'closed',
     fingerprint: () => client.fingerprint,
     onChange(isReady) {
-      // a waiting call may need the slot of the warm session
+      // a waiting call may need the slot of the spare session
       if (isReady) processSlots?.reclaimForWaiting()
-      warmPool.onChange()
+      sparePool.onChange()
     }
   })
   opener.onOpened = (ms) => pool.recordOpened(ms)
@@ -245,7 +245,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   const { name, mode, processSlots, sessionSlots, breaker, observer, idleMs } = options
   const opener = new SessionOpener(options)
   const shared = new SharedConnections(opener)
-  const warmPool = createPool(options, opener)
+  const sparePool = createPool(options, opener)
   const stateful = createStatefulSessions({
     name,
     idleMs,
@@ -263,19 +263,19 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   }
   const acquireSingle = (request: SessionRequest): Connection | Promise<Connection> => {
     const activate = (connection: Connection) => {
-      // a warm or joined session was opened without this call's wishes for its session stream
+      // a spare or joined session was opened without this call's wishes for its session stream
       opener.openStreamIfNeeded(connection, request)
       const release = opener.releases.get(connection)
       if (release && request.holder !== undefined) processSlots?.assign(release, request.holder)
       singleUse.add(connection)
-      warmPool?.recordTaken()
+      sparePool?.recordTaken()
       return connection
     }
     const isLimited = request.holder !== undefined && processSlots?.isLimited(request.holder) === true
-    const warmSession = request.mustBeFresh || isLimited ? undefined : warmPool?.take(request, request.sink)
-    if (warmPool && !request.mustBeFresh) observer.onSessionTaken(name, warmSession !== undefined)
-    if (warmSession) return activate(warmSession)
-    const { connecting, timings } = (isLimited ? undefined : warmPool?.joinOpening(request)) ?? openSingle(request)
+    const spareSession = request.mustBeFresh || isLimited ? undefined : sparePool?.take(request, request.sink)
+    if (sparePool && !request.mustBeFresh) observer.onSessionTaken(name, spareSession !== undefined)
+    if (spareSession) return activate(spareSession)
+    const { connecting, timings } = (isLimited ? undefined : sparePool?.joinOpening(request)) ?? openSingle(request)
     request.observation?.markConnecting(timings)
     return connecting.then(activate)
   }
@@ -293,26 +293,26 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     release(connection) {
       if (!singleUse.delete(connection)) return stateful.release(connection)
       setImmediate(closeSingle, connection)
-      warmPool?.recordCallEnd()
+      sparePool?.recordCallEnd()
     },
     findLongestIdle(pool, mayReclaim) {
       if (pool === sessionSlots) return stateful.findLongestIdle(mayReclaim)
       if (pool !== processSlots) return undefined
-      const warmSession = mayReclaim(undefined) ? warmPool?.findLeastUsed() : undefined
-      return warmSession ? { since: 0, close: warmSession.close } : stateful.findLongestIdle(mayReclaim)
+      const spareSession = mayReclaim(undefined) ? sparePool?.findLeastUsed() : undefined
+      return spareSession ? { since: 0, close: spareSession.close } : stateful.findLongestIdle(mayReclaim)
     },
     notifyOwner: (owner, method) => stateful.notifyOwner(owner, method),
     closeOwner: (owner) => stateful.closeOwner(owner),
     counts() {
       const { open, idle } = stateful.counts()
-      const warm = warmPool?.ready
-      return { open: shared.ready.size + singleUse.size + open + (warm ?? 0), idle, spare: warm }
+      const spare = sparePool?.ready
+      return { open: shared.ready.size + singleUse.size + open + (spare ?? 0), idle, spare }
     },
-    discardWarmSessions: () => warmPool?.discard(),
-    closeWarmPool: () => warmPool?.close(),
+    discardSpareSessions: () => sparePool?.discard(),
+    closeSparePool: () => sparePool?.close(),
     close() {
       opener.isClosed = true
-      warmPool?.close()
+      sparePool?.close()
       for (const connection of [...shared.ready.values(), ...singleUse]) connection.close()
       stateful.close()
     }

@@ -1,12 +1,12 @@
 export interface PoolTarget {
-  /** Number of warm sessions to keep; 0 without repeated calls. */
+  /** Number of spare sessions to keep; 0 without repeated calls. */
   readonly target: number
   /** Recent load: the number of calls, halved every 15 seconds. */
   readonly load: number
 }
 
 /**
- * Computes the number of warm sessions for one kind of caller from its calls. All times are milliseconds of one clock.
+ * Computes the number of spare sessions for one kind of caller from its calls. All times are milliseconds of one clock.
  */
 export interface PoolSizer {
   /**
@@ -58,7 +58,7 @@ export interface PoolClaim extends PoolTarget {
 }
 
 /**
- * Divides `maxSize` warm sessions among `claims`, in the order of `claims`: each claim with a target gets one before any
+ * Divides `maxSize` spare sessions among `claims`, in the order of `claims`: each claim with a target gets one before any
  * gets a second, the busiest first. A claim that already holds sessions counts double, so two equally busy claims do
  * not take sessions from each other with every call.
  */

@@ -5,9 +5,10 @@ import { joinObservers } from '../../src/observe/observation.ts'
 import { Payload } from '../../src/json/payload.ts'
 import { createQuota } from '../../src/lib/quota.ts'
 import { Call, silentSink, type Sink } from '../../src/upstream/transport/call.ts'
-import type { TransportClient } from '../../src/upstream/transport/connection.ts'
+import type { Connection, TransportClient } from '../../src/upstream/transport/connection.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/upstream.ts'
+import { createSparePool } from '../../src/upstream/sessions/spare-pool.ts'
 import { createUpstreams } from '../../src/upstream/upstreams.ts'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { until } from '../until.ts'
@@ -52,7 +53,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
     shares: createQuota(Infinity),
     callBytes: createQuota(Infinity),
     observer: joinObservers([{ onSessionTaken: (_, isSpare) => taken.push(isSpare ? 'hit' : 'miss') }]),
-    warmPool: { ...noSpares, maxSize: 1 },
+    sparePool: { ...noSpares, maxSize: 1 },
     ...more
   })
   closeAfter(t, upstream, deadlines, recorder)
@@ -108,8 +109,38 @@ test('a server that is called again has a session ready, each is used by one cal
   assert.deepEqual(upstream.counts(), { open: 1, idle: 0, spare: 1 })
 })
 
+test('of two kinds of callers with equal load, the one that called first loses its spare first', async (t) => {
+  // both kinds call at the same instant, so their loads are equal
+  const now = performance.now()
+  t.mock.method(performance, 'now', () => now)
+  const recorder = await startRecorder(null)
+  const client = countingClient(recorder.url)
+  t.after(() => {
+    client.close()
+    return recorder.close()
+  })
+  const opened = new Map<string, Connection>()
+  const pool = createSparePool({
+    ...noSpares,
+    maxSize: 2,
+    isAvailable: () => true,
+    fingerprint: () => undefined,
+    async open({ capabilities }) {
+      const connection = await client.open({ era: 'legacy', capabilities, deadline: now + 60_000 })
+      opened.set(capabilities, connection)
+      return connection
+    }
+  })
+  t.after(() => pool.close())
+  for (const capabilities of ['{}', roots, '{}', roots]) pool.take({ era: 'legacy', capabilities }, silentSink)
+  pool.recordCallEnd()
+  await until('each kind has a spare', () => pool.ready === 2)
+  pool.findLeastUsed()!.close()
+  assert.deepEqual([opened.get('{}')!.closed, opened.get(roots)!.closed], [true, false])
+})
+
 test('without spare sessions none is made and nothing is counted', async (t) => {
-  const { upstream, recorder, taken, call, opened } = await open(t, { warmPool: noSpares })
+  const { upstream, recorder, taken, call, opened } = await open(t, { sparePool: noSpares })
   for (let count = 0; count < 3; count++) await call()
   await until('all are closed', () => recorder.sessions.size === 0)
   assert.deepEqual([opened(), taken, upstream.counts().spare], [3, [], undefined])
@@ -154,7 +185,7 @@ test('the one spare goes to the kind of caller that calls most', async (t) => {
 })
 
 test('a spare session that the upstream forgot fails no call, and the call runs once', async (t) => {
-  const { recorder, upstream, call, warm, spare } = await open(t, { warmPool: { ...noSpares, maxSize: 3 } })
+  const { recorder, upstream, call, warm, spare } = await open(t, { sparePool: { ...noSpares, maxSize: 3 } })
   await warm()
   await Promise.all([call(), call(), call()])
   await spare(3)
@@ -174,7 +205,7 @@ test('a spare session that the upstream forgot fails no call, and the call runs 
 })
 
 test('spare sessions end when nobody has called for a while', async (t) => {
-  const { recorder, upstream, call, opened } = await open(t, { warmPool: { ...noSpares, maxSize: 1, idleMs: 300 } })
+  const { recorder, upstream, call, opened } = await open(t, { sparePool: { ...noSpares, maxSize: 1, idleMs: 300 } })
   let calls = 0
   // on a machine of any speed: repeats until two calls were close enough together, and one session served neither
   await until('a spare was opened', async () => {
@@ -187,7 +218,7 @@ test('spare sessions end when nobody has called for a while', async (t) => {
 })
 
 test('as many are kept as calls come at a time, and never more than are allowed', async (t) => {
-  const { upstream, call, spare, taken, opened } = await open(t, { warmPool: { ...noSpares, maxSize: 3 } })
+  const { upstream, call, spare, taken, opened } = await open(t, { sparePool: { ...noSpares, maxSize: 3 } })
   await Promise.all(Array.from({ length: 5 }, () => call()))
   await spare(3)
   taken.length = 0
@@ -274,16 +305,16 @@ test('whatever is changed at a server, what was ready before is not used', async
   await spare()
   assert.ok([...recorder.sessions, ...sessionsOf(recorder)].every((id) => !known.includes(id)))
 
-  upstreams.discardWarmSessions('other')
+  upstreams.discardSpareSessions('other')
   assert.equal(upstream.counts().spare, 1)
-  upstreams.discardWarmSessions('a')
+  upstreams.discardSpareSessions('a')
   assert.equal(upstream.counts().spare, 0)
   await spare()
-  assert.deepEqual(upstreams.countWarmSessions(), [['a', 'streamable_http', 1]])
-  upstreams.closeWarmPools()
+  assert.deepEqual(upstreams.countSpareSessions(), [['a', 'streamable_http', 1]])
+  upstreams.closeSparePools()
   await call()
   await until('nothing is left', () => recorder.sessions.size === 0)
-  assert.deepEqual(upstreams.countWarmSessions(), [['a', 'streamable_http', 0]])
+  assert.deepEqual(upstreams.countSpareSessions(), [['a', 'streamable_http', 0]])
 })
 
 test('what the upstream asks before there is a call waits for the call, and is asked its caller alone', async (t) => {

@@ -2,7 +2,7 @@ import type { Sink } from '../transport/call.ts'
 import type { Connection } from '../transport/connection.ts'
 
 /** An open session that no call has used yet. */
-export interface WarmSession {
+export interface SpareSession {
   /** True if a call can use the session. */
   readonly isUsable: boolean
   /** Hands the session to a call; `sink` answers the requests that the upstream has sent so far. */
@@ -11,7 +11,7 @@ export interface WarmSession {
   close(): void
 }
 
-export interface WarmSessionOptions {
+export interface SpareSessionOptions {
   /** True if clients with these capabilities can answer requests. */
   readonly acceptsRequests: boolean
   /** Fingerprint of the transport client. */
@@ -21,14 +21,14 @@ export interface WarmSessionOptions {
 }
 
 /**
- * Creates a warm session. Requests that the upstream sends right after the handshake (usually `roots/list`) wait for
+ * Creates a spare session. Requests that the upstream sends right after the handshake (usually `roots/list`) wait for
  * the call that takes the session. If the upstream cancels one, it goes on without the caller's answer, and the session
  * is unusable.
  */
-export function createWarmSession(
+export function createSpareSession(
   connection: Connection,
-  { acceptsRequests, fingerprint, onRemoved }: WarmSessionOptions
-): WarmSession {
+  { acceptsRequests, fingerprint, onRemoved }: SpareSessionOptions
+): SpareSession {
   const openedWith = fingerprint()
   const heldRequests: ((sink: Sink) => void)[] = []
   let isRemoved = false
@@ -39,7 +39,7 @@ export function createWarmSession(
     connection.onClose = null
     onRemoved(hasDied)
   }
-  const session: WarmSession = {
+  const session: SpareSession = {
     get isUsable() {
       return !isRemoved && !connection.closed && openedWith === fingerprint()
     },

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type { Sink } from '../transport/call.ts'
 import type { Connection, Era } from '../transport/connection.ts'
-import { createPoolSizer, allocateSessions, type PoolSizer } from './warm-pool-sizing.ts'
-import { createWarmSession, type WarmSession, type WarmSessionOptions } from './warm-session.ts'
+import { createPoolSizer, allocateSessions, type PoolSizer } from './spare-pool-sizing.ts'
+import { createSpareSession, type SpareSession, type SpareSessionOptions } from './spare-session.ts'
 import { ConnectTimings } from '../../observe/connect-timings.ts'
 
-/** Pool key of a warm session: era and the client capabilities declared in its handshake. */
-export interface WarmPoolKey {
+/** Pool key of a spare session: era and the client capabilities declared in its handshake. */
+export interface SparePoolKey {
   readonly era: Era
   /** JSON text of the declared client capabilities. */
   readonly capabilities: string
@@ -18,57 +18,57 @@ export interface PendingConnection {
   readonly timings: ConnectTimings
 }
 
-export interface WarmPoolOptions extends Pick<WarmSessionOptions, 'fingerprint'> {
-  /** Limit of warm sessions, including those being opened. */
+export interface SparePoolOptions extends Pick<SpareSessionOptions, 'fingerprint'> {
+  /** Limit of spare sessions, including those being opened. */
   readonly maxSize: number
-  /** Milliseconds after the last matching call before a warm session is closed. */
+  /** Milliseconds after the last matching call before a spare session is closed. */
   readonly idleMs: number
   /** Opens a session; undefined if no slot is free. Rejects with UpstreamFailure. */
-  readonly open: (key: WarmPoolKey, stages: ConnectTimings) => Promise<Connection> | undefined
+  readonly open: (key: SparePoolKey, stages: ConnectTimings) => Promise<Connection> | undefined
   /** Runs the opening when it is this pool's turn. */
   readonly runInTurn: (work: () => Promise<void>) => Promise<void>
   /** True if the upstream may be contacted without a call that needs it. */
   readonly isAvailable: () => boolean
-  /** Called when a warm session was added (`isReady`) or removed. */
+  /** Called when a spare session was added (`isReady`) or removed. */
   readonly onChange: (isReady: boolean) => void
 }
 
 /**
- * Warm pool of one upstream: sessions opened ahead of the calls that will use and then close them. They are opened
+ * Spare pool of one upstream: sessions opened ahead of the calls that will use and then close them. They are opened
  * after calls, for the next ones.
  */
-export interface WarmPool {
+export interface SparePool {
   readonly ready: number
   /**
-   * Returns a warm session for a call with that key, undefined if none is ready. `sink` answers the requests that the
+   * Returns a spare session for a call with that key, undefined if none is ready. `sink` answers the requests that the
    * upstream has sent so far.
    */
-  take(key: WarmPoolKey, sink: Sink): Connection | undefined
+  take(key: SparePoolKey, sink: Sink): Connection | undefined
   /** Returns a session being opened, for a call that found none ready. */
-  joinOpening(key: WarmPoolKey): PendingConnection | undefined
+  joinOpening(key: SparePoolKey): PendingConnection | undefined
   /** Records that a session was opened in so many milliseconds, by the pool or by a call: the upstream is reachable. */
   recordOpened(ms: number): void
   /** Records that a call has its session; replacing it earlier would compete with the call's own connect. */
   recordTaken(): void
   /** Records that a call has ended: time to replace its session. */
   recordCallEnd(): void
-  /** Closes all warm sessions, because the upstream or the way to reach it has changed. */
+  /** Closes all spare sessions, because the upstream or the way to reach it has changed. */
   discard(): void
-  /** Returns the warm session with the least load on its key, if any. */
-  findLeastUsed(): WarmSession | undefined
+  /** Returns the oldest spare session of the key with the least load, of equal ones the least recently used; if any. */
+  findLeastUsed(): SpareSession | undefined
   close(): void
 }
 
-/** A warm session being opened, or waiting for its turn. */
+/** A spare session being opened, or waiting for its turn. */
 interface PendingSession {
   readonly generation: number
   connection: PendingConnection | null
   isTaken: boolean
 }
 
-interface PoolGroup extends WarmPoolKey {
+interface PoolGroup extends SparePoolKey {
   readonly sizer: PoolSizer
-  readonly ready: Set<WarmSession>
+  readonly ready: Set<SpareSession>
   readonly openings: Set<PendingSession>
 }
 
@@ -78,25 +78,25 @@ const REPLACE_DELAY_MS = 100
 const NO_SLOT_MS = 500
 /** Access tokens and programs change without notice, so the pool is checked at least this often. */
 const MAX_REBALANCE_MS = 10_000
-/** Limit of pool keys; a caller whose capabilities change with every call gets no warm sessions. */
+/** Limit of pool keys; a caller whose capabilities change with every call gets no spare sessions. */
 const MAX_GROUPS = 16
 const MAX_CAPABILITIES = 4_096
 
-const keyOf = ({ era, capabilities }: WarmPoolKey) => `${era} ${capabilities}`
+const keyOf = ({ era, capabilities }: SparePoolKey) => `${era} ${capabilities}`
 const countSessions = ({ ready, openings }: PoolGroup) => ready.size + openings.size
 
-export const createWarmPool = (options: WarmPoolOptions): WarmPool => new GroupedWarmPool(options)
+export const createSparePool = (options: SparePoolOptions): SparePool => new GroupedSparePool(options)
 
-class GroupedWarmPool implements WarmPool {
-  readonly #options: WarmPoolOptions
-  /** By pool key. A group that is evicted or deleted closes its warm sessions. */
+class GroupedSparePool implements SparePool {
+  readonly #options: SparePoolOptions
+  /** By pool key. A group that is evicted or deleted closes its spare sessions. */
   readonly #groups = new LRUCache<string, PoolGroup>({ max: MAX_GROUPS, disposeAfter: closeReady })
   /** Moving average of the milliseconds that opening a session takes. */
   #openMs = 0
   /** Number of times that all sessions were discarded; a session of an earlier generation is not used. */
   #generation = 0
   /**
-   * True after a failed opening or the death of a warm session: no more are opened until a call, which has to connect
+   * True after a failed opening or the death of a spare session: no more are opened until a call, which has to connect
    * anyway, succeeds.
    */
   #isSuspect = false
@@ -104,7 +104,7 @@ class GroupedWarmPool implements WarmPool {
   #timer: NodeJS.Timeout | undefined
   #dueAt = Infinity
 
-  constructor(options: WarmPoolOptions) {
+  constructor(options: SparePoolOptions) {
     this.#options = options
   }
 
@@ -114,14 +114,14 @@ class GroupedWarmPool implements WarmPool {
     return sum
   }
 
-  take(key: WarmPoolKey, sink: Sink): Connection | undefined {
+  take(key: SparePoolKey, sink: Sink): Connection | undefined {
     if (this.#isClosed || key.capabilities.length > MAX_CAPABILITIES) return undefined
     const group = this.#groupOf(key)
     group.sizer.recordCall(performance.now(), REPLACE_DELAY_MS + this.#openMs)
     return takeReady(group, sink)
   }
 
-  joinOpening(key: WarmPoolKey): PendingConnection | undefined {
+  joinOpening(key: SparePoolKey): PendingConnection | undefined {
     const openings = this.#groups.peek(keyOf(key))?.openings ?? new Set<PendingSession>()
     const pending = [...openings].find((each) => each.connection && each.generation === this.#generation)
     if (!pending) return undefined
@@ -149,9 +149,10 @@ class GroupedWarmPool implements WarmPool {
     if (this.#groups.size > 0) this.#schedule(REPLACE_DELAY_MS)
   }
 
-  findLeastUsed(): WarmSession | undefined {
+  findLeastUsed(): SpareSession | undefined {
     const now = performance.now()
-    const full = [...this.#groups.values()].filter(({ ready }) => ready.size > 0)
+    // least recently used first, which decides between equal loads
+    const full = [...this.#groups.values()].toReversed().filter(({ ready }) => ready.size > 0)
     const [least] = full.sort((a, b) => a.sizer.targetAt(now).load - b.sizer.targetAt(now).load)
     return least?.ready.values().next().value
   }
@@ -162,7 +163,7 @@ class GroupedWarmPool implements WarmPool {
     this.#groups.clear()
   }
 
-  #groupOf(poolKey: WarmPoolKey): PoolGroup {
+  #groupOf(poolKey: SparePoolKey): PoolGroup {
     const { era, capabilities } = poolKey
     const { maxSize, idleMs } = this.#options
     const key = keyOf(poolKey)
@@ -246,7 +247,7 @@ class GroupedWarmPool implements WarmPool {
 
   #addReady(group: PoolGroup, connection: Connection): void {
     const { fingerprint, onChange } = this.#options
-    const session = createWarmSession(connection, {
+    const session = createSpareSession(connection, {
       acceptsRequests: group.capabilities !== '{}',
       fingerprint,
       onRemoved: (hasDied) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPoolSizer, allocateSessions } from '../../src/upstream/sessions/warm-pool-sizing.ts'
+import { createPoolSizer, allocateSessions } from '../../src/upstream/sessions/spare-pool-sizing.ts'
 
 const IDLE_MS = 60_000
 const REPLACE_MS = 300
