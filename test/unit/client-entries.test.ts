@@ -14,6 +14,7 @@ import { tempDir } from '../store.ts'
 const stream = { write: () => true }
 const ioOf = (home: string, more: Partial<CliIo> = {}): CliIo => ({
   env: {},
+  program: 'towpath',
   home,
   platform: 'linux',
   cwd: join(home, 'project'),
