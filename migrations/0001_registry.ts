@@ -20,7 +20,7 @@ export async function up(db: Kysely<never>): Promise<void> {
       sealed bytea,
       enabled boolean not null default true,
       revision bigint not null,
-      verdict text,
+      negotiation text,
       registered_at timestamptz not null default now()
     )`.execute(db)
   await sql`

@@ -150,7 +150,7 @@ class ListRefresher implements Refresher {
       if (!(await claim(stored, withinMs)) || this.#isClosed) return undefined
       const offer = await read(stored)
       if (this.#isClosed) return undefined
-      this.#ttls.set(id, offer.verdict.listTtlMs ?? 0)
+      this.#ttls.set(id, offer.negotiation.listTtlMs ?? 0)
       return !(await store(stored, offer)).unchanged
     } catch (error) {
       if (!this.#isClosed) log.warn({ err: error, server: name }, 'the lists of a server could not be refreshed')
@@ -202,8 +202,8 @@ class ListRefresher implements Refresher {
   }
 
   /** Schedules a re-read for the end of the lifetime that the server declared for its lists, if any. */
-  #scheduleExpiry({ id, verdict }: StoredServer): void {
-    const ttlMs = this.#ttls.get(id) ?? verdict?.listTtlMs ?? 0
+  #scheduleExpiry({ id, negotiation }: StoredServer): void {
+    const ttlMs = this.#ttls.get(id) ?? negotiation?.listTtlMs ?? 0
     if (this.#isClosed || ttlMs === 0 || this.#expiryTimers.has(id)) return
     const afterMs = Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TIMER_MS)
     this.#expiryTimers.set(id, setTimeout(() => this.#refreshExpired(id, afterMs), afterMs).unref())

@@ -35,13 +35,13 @@ const masked = (env: Readonly<Record<string, string>>) =>
 const WITHOUT_SESSIONS =
   'session_mode "stateful" has no effect: the server issues no session ids, so its requests are independent of each other'
 
-const lacksSessions = ({ transport, session_mode, verdict }: RecordSource['stored']) =>
-  session_mode === 'stateful' && transport === 'streamable_http' && verdict?.hasSessions === false
+const lacksSessions = ({ transport, session_mode, negotiation }: RecordSource['stored']) =>
+  session_mode === 'stateful' && transport === 'streamable_http' && negotiation?.hasSessions === false
 
 /** Properties of a server that its record is built from. */
 interface RecordSource {
   readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
-    Partial<Pick<StoredServer, 'verdict'>>
+    Partial<Pick<StoredServer, 'negotiation'>>
 }
 
 /**

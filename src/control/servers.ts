@@ -98,7 +98,7 @@ export function createServers(options: ServersOptions): Servers {
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
       const atRequest = catalog().server(name)
-      const target = { ...targetOf(stored), verdict: null }
+      const target = { ...targetOf(stored), negotiation: null }
       const offer = await attempts.run(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
         throw error instanceof UpstreamFailure ? toAppError(error, name, { withOutput: true }) : error
       })

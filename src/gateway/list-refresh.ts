@@ -36,7 +36,7 @@ export function createListRefresh(
   const readServer = (target: Target) =>
     health.track(
       target.name,
-      () => readings.read(() => connections.readOffer({ ...target, verdict: null })),
+      () => readings.read(() => connections.readOffer({ ...target, negotiation: null })),
       (error) => (error instanceof UpstreamFailure ? error : undefined)
     )
   const refresher = createRefresher({

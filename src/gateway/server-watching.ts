@@ -22,8 +22,8 @@ const MAX_OPENING_WATCHES = 8
 const OUTDATED_MS = 60_000
 
 /** Tests if a server's lists may have changed while it was not watched. A process's lists are read on demand. */
-const isOutdated = ({ transport, verdict }: StoredServer) =>
-  transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
+const isOutdated = ({ transport, negotiation }: StoredServer) =>
+  transport !== 'stdio' && negotiation !== null && Date.now() - Date.parse(negotiation.checkedAt) > OUTDATED_MS
 
 export function createServerWatching(
   { options, live }: GatewayBase,
@@ -39,7 +39,7 @@ export function createServerWatching(
     create: (stored, delayMs) =>
       createWatchSession({
         client: connections.createClient(stored),
-        verdict: stored.verdict!,
+        negotiation: stored.negotiation!,
         connectMs: config.timeouts.connectMs,
         delayMs,
         runInTurn,

@@ -1,5 +1,5 @@
 import { META } from '../domain/mcp-constants.ts'
-import type { ItemKind, Verdict } from '../registry/model/model.ts'
+import type { ItemKind, Negotiation } from '../registry/model/model.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
 import { aliasedContents } from './aliased-contents.ts'
 import { errorCode } from '../upstream/era-bridge.ts'
@@ -107,7 +107,8 @@ const inputRoundChanges = { inputResponses: null, requestState: null }
  * (mcp-proxy.md#asking-the-client). A `requestState` not signed by this gateway is invalid there.
  */
 function inputRoundChangesOf({ era, mcp, message }: RequestContext, { stored }: CatalogServer) {
-  if (era === 'legacy' || !stored.verdict || chooseEra(stored.verdict, stored, era) === 'modern') return undefined
+  if (era === 'legacy' || !stored.negotiation || chooseEra(stored.negotiation, stored, era) === 'modern')
+    return undefined
   const requestState = message.param('requestState')
   if (requestState !== undefined && !mcp.inputRequiredStore.isOwnState(requestState)) throw invalidState(message)
   return inputRoundChanges
@@ -164,8 +165,12 @@ const resolveResource: Resolve = (context, observation) => {
  * Returns true if a method that the server does not declare is worth trying: on a legacy connection, unless it was
  * rejected before.
  */
-const mayTryUndeclared = ({ era }: RequestContext, { stored }: CatalogServer, verdict: Verdict, method: TriedMethod) =>
-  chooseEra(verdict, stored, era) === 'legacy' && hasMethod(verdict, method) !== false
+const mayTryUndeclared = (
+  { era }: RequestContext,
+  { stored }: CatalogServer,
+  negotiation: Negotiation,
+  method: TriedMethod
+) => chooseEra(negotiation, stored, era) === 'legacy' && hasMethod(negotiation, method) !== false
 
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
@@ -199,15 +204,15 @@ const resolveReference: Resolve = (context, observation) => {
   const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
   refuseLookalikes(members(ref), message.id)
   observation.setTarget(server.name, value)
-  const { verdict } = server.stored
-  const isDeclared = verdict?.capabilities['completions'] !== undefined
-  if (!verdict || !(isDeclared || mayTryUndeclared(context, server, verdict, 'completion/complete'))) {
+  const { negotiation } = server.stored
+  const isDeclared = negotiation?.capabilities['completions'] !== undefined
+  if (!negotiation || !(isDeclared || mayTryUndeclared(context, server, negotiation, 'completion/complete'))) {
     sendResult(context, noCompletion)
     return undefined
   }
   const onError = (answer: Answer) => {
     if (isDeclared || errorCode(answer) !== codes.methodNotFound) return false
-    noteMethod(verdict, 'completion/complete', false)
+    noteMethod(negotiation, 'completion/complete', false)
     sendResult(context, noCompletion)
     return true
   }

@@ -1,5 +1,5 @@
 import { isLogLevel } from '../domain/log-levels.ts'
-import type { Verdict } from '../registry/model/model.ts'
+import type { Negotiation } from '../registry/model/model.ts'
 import { joinParams, type ExtraParams } from '../protocol/notifications.ts'
 import type { ResourceTarget } from '../catalog/scope.ts'
 import type { Answer } from '../upstream/transport/call.ts'
@@ -56,7 +56,7 @@ async function trySubscribing(
   context: RequestContext,
   session: Session,
   { server, uri }: ResourceTarget,
-  verdict: Verdict
+  negotiation: Negotiation
 ): Promise<Answer | undefined> {
   const answer = await requestSubscription(context, session, server, 'resources/subscribe', uri).catch(
     (error: unknown) => {
@@ -64,7 +64,7 @@ async function trySubscribing(
       throw error
     }
   )
-  if (!recordSubscribeAnswer(verdict, answer)) throw notSubscribable(context)
+  if (!recordSubscribeAnswer(negotiation, answer)) throw notSubscribable(context)
   return answer.kind === 'error' ? answer : undefined
 }
 
@@ -76,14 +76,14 @@ const subscribe: Method = async (context) => {
     context.mcp.dataPlane.refusals.auditOutOfScope(context, 'resource', requestedUri)
     throw refuse(context, codes.legacyResourceNotFound, `Resource not found: ${requestedUri}`, { uri: requestedUri })
   }
-  const { verdict } = target.server.stored
-  if (!isSubscribable(target) && !mayTrySubscribing(verdict)) throw notSubscribable(context)
+  const { negotiation } = target.server.stored
+  if (!isSubscribable(target) && !mayTrySubscribing(negotiation)) throw notSubscribable(context)
   const subscriptions = subscriptionsOf(context, session)
   if (subscriptions.size >= MAX_SUBSCRIPTIONS) throw refuse(context, codes.internal, 'Too many subscriptions')
   let isWithinQuota = true
   let refused: Answer | undefined
   const hasCallQuota = await runAsCall(context, async () => {
-    if (!isSubscribable(target)) refused = await trySubscribing(context, session, target, verdict!)
+    if (!isSubscribable(target)) refused = await trySubscribing(context, session, target, negotiation!)
     if (!refused) isWithinQuota = await subscriptions.add(requestedUri, target)
   })
   if (!hasCallQuota) return

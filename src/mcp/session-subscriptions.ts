@@ -33,7 +33,7 @@ export async function withSubscribeTimeout<T>(result: Promise<T>, fallback: T): 
 
 /** Returns true if the resource is visible to the caller and its server declares subscriptions. */
 export const isSubscribable = (target: ResourceTarget | undefined): target is ResourceTarget =>
-  target !== undefined && canFollow(target.server.stored.verdict)
+  target !== undefined && canFollow(target.server.stored.negotiation)
 
 interface SubscribedResource {
   readonly server: string

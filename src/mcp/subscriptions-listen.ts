@@ -41,7 +41,7 @@ function resourcesOf({ scope, mcp, message }: RequestContext, requested: unknown
     throw tooLong(message, 'a URI', identifierBytes)
   return [...new Set(uris)].slice(0, MAX_SUBSCRIPTIONS).flatMap((uri) => {
     const target = scope.resolve(uri)
-    const isSupported = target && (mayTrySubscribing(target.server.stored.verdict) || isSubscribable(target))
+    const isSupported = target && (mayTrySubscribing(target.server.stored.negotiation) || isSubscribable(target))
     return isSupported ? [{ uri, target }] : []
   })
 }
@@ -50,15 +50,15 @@ function resourcesOf({ scope, mcp, message }: RequestContext, requested: unknown
  * Tries to subscribe at a server that does not declare subscriptions; false if it refuses or does not answer in time.
  */
 async function trySubscribing({ mcp, caller }: RequestContext, { server, uri }: ResourceTarget): Promise<boolean> {
-  const { verdict } = server.stored
-  if (!mayTrySubscribing(verdict)) return false
+  const { negotiation } = server.stored
+  if (!mayTrySubscribing(negotiation)) return false
   const call = new Call(
     { method: 'resources/subscribe', members: `"uri":${JSON.stringify(uri)}`, meta: '' },
     silentSink
   )
   const origin = { era: 'legacy' as const, principal: null, holder: caller.key, owner: caller.key }
   const isSubscribed = mcp.calls.send(server, call, origin).then(
-    ({ answer }) => recordSubscribeAnswer(verdict, answer) && answer.kind === 'result',
+    ({ answer }) => recordSubscribeAnswer(negotiation, answer) && answer.kind === 'result',
     () => false
   )
   return withSubscribeTimeout(isSubscribed, false)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { readGroups } from './repositories/groups.ts'
 import { readPrincipals } from './repositories/principals.ts'
-import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model/model.ts'
+import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Negotiation } from './model/model.ts'
 import { serverColumns } from './repositories/servers.ts'
 import type { Db } from './model/tables.ts'
 
@@ -73,10 +73,10 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
   const items = await readItems(db, ids)
-  return rows.map(({ registered_at, updated_at, settings, verdict, left_out, ...row }) => ({
+  return rows.map(({ registered_at, updated_at, settings, negotiation, left_out, ...row }) => ({
     ...row,
     settings: JSON.parse(settings) as ServerSettings,
-    verdict: verdict === null ? null : (JSON.parse(verdict) as Verdict),
+    negotiation: negotiation === null ? null : (JSON.parse(negotiation) as Negotiation),
     ...(left_out === null ? {} : { leftOut: JSON.parse(left_out) as LeftOut }),
     registeredAt: registered_at.toISOString(),
     updatedAt: updated_at.toISOString(),

@@ -168,7 +168,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     const redact = redactorFor(target)
     return createUpstream({
       server: stored,
-      verdict: stored.verdict!,
+      negotiation: stored.negotiation!,
       client: transports.create(target),
       processSlots: stored.transport === 'stdio' ? processSlots : undefined,
       sessionSlots: stored.transport === 'stdio' ? undefined : sessionSlots,

@@ -1,5 +1,5 @@
 import type { buildConnector } from 'undici'
-import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model/model.ts'
+import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Negotiation } from '../registry/model/model.ts'
 import { searchableSecrets } from '../domain/secrets/known-secrets.ts'
 import { loadsCode } from '../domain/loading-variables.ts'
 import type { BatchScheduler } from '../lib/batch-scheduler.ts'
@@ -25,7 +25,7 @@ export interface Target {
   readonly settings: ServerSettings
   readonly secrets: ServerSecrets
   /** Null before discovery. */
-  readonly verdict: Verdict | null
+  readonly negotiation: Negotiation | null
   /** OAuth tokens, if a user signed in. */
   readonly authorization?: Authorization | undefined
   /** Receives the stderr of the process; absent: the tail of the registered server of this name. */
@@ -57,7 +57,7 @@ export const configTarget = (config: ServerConfig, authorization?: Authorization
     transport: config.transport,
     settings: config,
     secrets: secretsOf(config),
-    verdict: null,
+    negotiation: null,
     authorization,
     tail: createStderrTail()
   }) satisfies Target
@@ -178,7 +178,7 @@ export function createTransports(options: TransportOptions): Transports {
     return known
   }
   const httpOptions = (target: Target): HttpClientOptions => {
-    const { settings, secrets, verdict, authorization } = target
+    const { settings, secrets, negotiation, authorization } = target
     return {
       url: settings.url ?? '',
       headers: upstreamHeaders(secrets),
@@ -188,7 +188,7 @@ export function createTransports(options: TransportOptions): Transports {
       memory: memoryQuota(pending, target.name),
       reads: readingTurns.server(),
       schedule,
-      verdict,
+      negotiation,
       authorization,
       screen: screens(target),
       onDropped: createDropLog(target.name, log)

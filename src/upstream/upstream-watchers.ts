@@ -1,4 +1,4 @@
-import type { StoredServer, Verdict } from '../registry/model/model.ts'
+import type { StoredServer, Negotiation } from '../registry/model/model.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { WatchSession } from './watch/watch-session.ts'
 import { configurationOf } from './upstreams.ts'
@@ -40,9 +40,9 @@ const SPREAD_MS = 20
 const MAX_SPREAD_MS = 5_000
 
 /** Returns true if an upstream declares that it sends notifications of changes. */
-const canNotify = (verdict: Verdict | null) =>
-  canFollow(verdict) ||
-  ['tools', 'prompts', 'resources'].some((list) => hasMember(verdict?.capabilities[list], 'listChanged'))
+const canNotify = (negotiation: Negotiation | null) =>
+  canFollow(negotiation) ||
+  ['tools', 'prompts', 'resources'].some((list) => hasMember(negotiation?.capabilities[list], 'listChanged'))
 
 export function createUpstreamWatchers({
   catalog,
@@ -56,8 +56,8 @@ export function createUpstreamWatchers({
   let isClosed = false
 
   /** Subscribed resources count even if the server does not declare support. */
-  const mayNotify = ({ name, enabled, verdict }: StoredServer) =>
-    enabled && (canNotify(verdict) || subscribedUris(name).size > 0)
+  const mayNotify = ({ name, enabled, negotiation }: StoredServer) =>
+    enabled && (canNotify(negotiation) || subscribedUris(name).size > 0)
 
   /**
    * A process is kept running only if a client needs its notifications. In stateless mode those are only updates of

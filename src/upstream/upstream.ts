@@ -1,4 +1,4 @@
-import type { StoredServer, Verdict } from '../registry/model/model.ts'
+import type { StoredServer, Negotiation } from '../registry/model/model.ts'
 import type { Deadlines } from './transport/deadlines.ts'
 import { Payload } from '../json/payload.ts'
 import type { Quota } from '../lib/quota.ts'
@@ -24,10 +24,10 @@ import type { MayReclaim, SlotPool } from './sessions/slot-pool.ts'
 
 export interface UpstreamOptions extends Omit<
   UpstreamSessionsOptions,
-  'name' | 'transport' | 'mode' | 'verdict' | 'breaker'
+  'name' | 'transport' | 'mode' | 'negotiation' | 'breaker'
 > {
   readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
-  readonly verdict: Verdict
+  readonly negotiation: Negotiation
   readonly deadlines: Deadlines
   readonly shares: Quota
   /** Bytes of requests in flight, per principal. */
@@ -76,7 +76,7 @@ const connectionLost: ReadonlySet<FailureReason> = new Set<FailureReason>(['unre
  * (mcp-proxy.md#principles). A stateful server needs the era that has sessions.
  */
 export function chooseEra(
-  { modern, legacy, hasSessions }: Verdict,
+  { modern, legacy, hasSessions }: Negotiation,
   { session_mode }: Pick<StoredServer, 'session_mode'>,
   caller: Era
 ): Era {
@@ -93,11 +93,15 @@ const acceptsRequests = (capabilities: string) => /"(sampling|elicitation|roots)
  * calls of callers that can answer requests would share a session, they run one at a time
  * (mcp-proxy.md#asking-the-client). A person may take minutes to answer: until then the next call uses another session.
  */
-const needsExclusiveSession = ({ server, client, verdict }: UpstreamOptions, caller: Era, request: SessionRequest) =>
+const needsExclusiveSession = (
+  { server, client, negotiation }: UpstreamOptions,
+  caller: Era,
+  request: SessionRequest
+) =>
   caller === 'modern' &&
   request.era === 'legacy' &&
   server.session_mode === 'stateful' &&
-  (server.transport !== 'streamable_http' || (verdict.hasSessions && client.hasSessionRequests === true)) &&
+  (server.transport !== 'streamable_http' || (negotiation.hasSessions && client.hasSessionRequests === true)) &&
   acceptsRequests(request.capabilities)
 
 const LEVEL_MS = 5_000
@@ -147,12 +151,12 @@ function isRetryable(error: unknown, call: Call): boolean {
 class LogLevels {
   /** Level last set on each session. */
   readonly #levels = new WeakMap<Connection, string>()
-  readonly #verdict: Verdict
+  readonly #negotiation: Negotiation
   readonly #isDeclared: boolean
 
-  constructor(verdict: Verdict) {
-    this.#verdict = verdict
-    this.#isDeclared = verdict.capabilities.logging !== undefined
+  constructor(negotiation: Negotiation) {
+    this.#negotiation = negotiation
+    this.#isDeclared = negotiation.capabilities.logging !== undefined
   }
 
   /** True if `level` must be set on the session before the call. */
@@ -167,11 +171,13 @@ class LogLevels {
     const deadline = performance.now() + LEVEL_MS
     const answer = await sendRequest(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => null)
     if (answer?.kind !== 'error' || this.#isDeclared || readError(answer).code !== METHOD_NOT_FOUND) return
-    noteMethod(this.#verdict, 'logging/setLevel', false)
+    noteMethod(this.#negotiation, 'logging/setLevel', false)
   }
 
   #isSupported(): boolean {
-    return this.#verdict.hasSessions && (this.#isDeclared || hasMethod(this.#verdict, 'logging/setLevel') !== false)
+    return (
+      this.#negotiation.hasSessions && (this.#isDeclared || hasMethod(this.#negotiation, 'logging/setLevel') !== false)
+    )
   }
 }
 
@@ -184,11 +190,11 @@ function reserveShare({ shares, callBytes }: UpstreamOptions, principal: string,
 }
 
 const toSessionRequest = (
-  { server, verdict }: UpstreamOptions,
+  { server, negotiation }: UpstreamOptions,
   { sink, observation }: Call,
   { era, owner, callbacks, principal, holder = principal ?? undefined }: CallOrigin
 ): SessionRequest => ({
-  era: chooseEra(verdict, server, era),
+  era: chooseEra(negotiation, server, era),
   owner,
   holder,
   capabilities: sink.capabilities,
@@ -199,14 +205,14 @@ const toSessionRequest = (
 })
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { server, verdict, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
+  const { server, negotiation, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
   const redactAnswer = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
   const breaker = createBreaker(() => sessions.discardSpareSessions())
   const { name, transport, session_mode: mode } = server
-  const sessions = createUpstreamSessions({ ...options, name, transport, mode, verdict, breaker })
+  const sessions = createUpstreamSessions({ ...options, name, transport, mode, negotiation, breaker })
   const mutex = createKeyedMutex()
   const filterCapabilities = createCapabilityFilter()
-  const levels = new LogLevels(verdict)
+  const levels = new LogLevels(negotiation)
   let active = 0
   let onRetired: (() => void) | null = null
 

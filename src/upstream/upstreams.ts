@@ -47,8 +47,8 @@ interface Entry {
  * Serializes everything that a connection depends on; `enabled` flags, lists and the encryption key are not part of it.
  */
 export function configurationOf(stored: StoredServer): string {
-  const { transport, session_mode, settings, sealed, verdict, issuer } = stored
-  const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]
+  const { transport, session_mode, settings, sealed, negotiation, issuer } = stored
+  const wire = negotiation && [negotiation.modern, negotiation.legacy, negotiation.hasSessions]
   const secrets = sealed && Buffer.from(envelopePayload(sealed)).toString('base64')
   return JSON.stringify([transport, session_mode, settings, secrets, wire, issuer])
 }

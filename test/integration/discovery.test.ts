@@ -16,8 +16,8 @@ import { type Handler, sendJson, startHttp } from '../fixtures/http/server.ts'
 const read = async (client: TransportClient, transport: 'stdio' | 'streamable_http', ms = 60_000) => {
   const warnings: string[] = []
   const options = { deadline: performance.now() + ms, warn: (text: string) => warnings.push(text) }
-  const { verdict, items } = await readUpstream(client, transport, options)
-  return { verdict, names: items.map(({ kind, name }) => `${kind} ${name}`), warnings }
+  const { negotiation, items } = await readUpstream(client, transport, options)
+  return { negotiation, names: items.map(({ kind, name }) => `${kind} ${name}`), warnings }
 }
 
 const readHttp = async (t: TestContext, url: string, ms?: number, headers: Record<string, string> = {}) => {
@@ -44,11 +44,11 @@ const rejectsWith = (reason: string, message?: string) => (error: unknown) => {
 test('a legacy upstream with sessions is told apart from one without', async (t) => {
   for (const legacy of ['sessions', 'sessionless'] as const) {
     const upstream = await startRecorder(t, { legacy })
-    const { verdict, names } = await readHttp(t, upstream.url)
-    const { modern, legacy: version, hasSessions, serverInfo, instructions } = verdict
+    const { negotiation, names } = await readHttp(t, upstream.url)
+    const { modern, legacy: version, hasSessions, serverInfo, instructions } = negotiation
     assert.deepEqual([modern, version, hasSessions], [null, '2025-11-25', legacy === 'sessions'])
     assert.deepEqual([serverInfo, instructions], [{ name: 'alpha', version: '1.0.0' }, 'Be kind'])
-    assert.ok('tools' in verdict.capabilities)
+    assert.ok('tools' in negotiation.capabilities)
     assert.deepEqual(names, recorderNames)
     assert.equal(upstream.requests[0]!.message!.method, 'server/discover')
     assert.deepEqual(upstream.calls('initialize')[0]!.params!.capabilities, {
@@ -62,11 +62,14 @@ test('a legacy upstream with sessions is told apart from one without', async (t)
 test('a modern upstream is read over its own wire, a dual one too', async (t) => {
   for (const legacy of ['none', 'sessions'] as const) {
     const upstream = await startRecorder(t, { modern: true, legacy })
-    const { verdict, names } = await readHttp(t, upstream.url)
-    assert.equal(verdict.modern, '2026-07-28')
-    assert.equal(verdict.legacy, legacy === 'none' ? null : '2025-11-25')
-    assert.equal(verdict.hasSessions, legacy === 'sessions')
-    assert.deepEqual([verdict.serverInfo, verdict.instructions], [{ name: 'alpha', version: '1.0.0' }, 'Be kind'])
+    const { negotiation, names } = await readHttp(t, upstream.url)
+    assert.equal(negotiation.modern, '2026-07-28')
+    assert.equal(negotiation.legacy, legacy === 'none' ? null : '2025-11-25')
+    assert.equal(negotiation.hasSessions, legacy === 'sessions')
+    assert.deepEqual(
+      [negotiation.serverInfo, negotiation.instructions],
+      [{ name: 'alpha', version: '1.0.0' }, 'Be kind']
+    )
     assert.deepEqual(names, recorderNames)
     const lists = upstream.requests.filter(({ message }) => message?.method === 'tools/list')
     assert.deepEqual(
@@ -91,8 +94,8 @@ test('an error that only modern servers give shows one, unless it speaks other r
       if (id === undefined) return response.writeHead(202).end()
       sendJson(response, 200, { jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18', capabilities: {} } })
     })
-    const { verdict } = await readHttp(t, upstream.origin)
-    assert.deepEqual([verdict.modern !== null, verdict.legacy], [isModern, '2025-06-18'])
+    const { negotiation } = await readHttp(t, upstream.origin)
+    assert.deepEqual([negotiation.modern !== null, negotiation.legacy], [isModern, '2025-06-18'])
   }
 })
 
@@ -103,8 +106,8 @@ test('an upstream that never answers the probe is asked to initialize in what ti
     if (id === undefined) return response.writeHead(202).end()
     sendJson(response, 200, { jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18', capabilities: {} } })
   })
-  const { verdict } = await readHttp(t, upstream.origin, 4_000)
-  assert.deepEqual([verdict.modern, verdict.legacy], [null, '2025-06-18'])
+  const { negotiation } = await readHttp(t, upstream.origin, 4_000)
+  assert.deepEqual([negotiation.modern, negotiation.legacy], [null, '2025-06-18'])
 })
 
 test('UP-01 an upstream that answers nothing fails with a timeout at the deadline', async (t) => {
@@ -167,8 +170,8 @@ function startStdio(t: TestContext, args: string[], env: Record<string, string> 
 test('a legacy stdio server is found, also one that exits when it is probed', async (t) => {
   for (const file of ['good.mjs', 'strict.mjs']) {
     const { client } = startStdio(t, [stdioFixtures + file])
-    const { verdict, names } = await read(client, 'stdio')
-    assert.deepEqual([verdict.modern, verdict.legacy, verdict.hasSessions], [null, '2025-11-25', true])
+    const { negotiation, names } = await read(client, 'stdio')
+    assert.deepEqual([negotiation.modern, negotiation.legacy, negotiation.hasSessions], [null, '2025-11-25', true])
     assert.ok(names.includes('tool echo'), names.join())
   }
 })
@@ -179,11 +182,11 @@ test('each era of a stdio server has a process of its own, one after the other',
     ['legacy,modern', ['modern', 'legacy']]
   ] as const) {
     const { client, seen } = startStdio(t, [`${stdioFixtures}good.mjs`], { ERAS: eras })
-    const { verdict, names } = await read(client, 'stdio')
+    const { negotiation, names } = await read(client, 'stdio')
     assert.deepEqual(seen.opened, opened)
     assert.deepEqual([seen.most, seen.running], [1, 0])
-    assert.equal(verdict.modern, '2026-07-28')
-    assert.equal(verdict.legacy, opened.length === 2 ? '2025-11-25' : null)
+    assert.equal(negotiation.modern, '2026-07-28')
+    assert.equal(negotiation.legacy, opened.length === 2 ? '2025-11-25' : null)
     assert.ok(names.includes('tool echo'), names.join())
   }
 })
@@ -191,7 +194,7 @@ test('each era of a stdio server has a process of its own, one after the other',
 test('tools that need sampling, elicitation or roots are listed too', async (t) => {
   const main = new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
   const { client } = startStdio(t, [main.pathname, 'stdio'])
-  const { verdict, names } = await read(client, 'stdio')
-  assert.deepEqual([verdict.modern, verdict.legacy], [null, '2025-11-25'])
+  const { negotiation, names } = await read(client, 'stdio')
+  assert.deepEqual([negotiation.modern, negotiation.legacy], [null, '2025-11-25'])
   assert.ok(names.filter((name) => name.startsWith('tool ')).length >= 16, names.join())
 })

@@ -138,7 +138,7 @@ test('what initialize declares are the capabilities that it was opened with', as
 
 test('a legacy upstream known to have no sessions is called without a handshake', async (t) => {
   const upstream = await startRecorder(t, { legacy: 'sessionless' })
-  const verdict = {
+  const negotiation = {
     modern: null,
     legacy: '2025-06-18',
     hasSessions: false,
@@ -147,7 +147,7 @@ test('a legacy upstream known to have no sessions is called without a handshake'
     instructions: null,
     checkedAt: ''
   }
-  const connection = await openLegacy(t, upstream.url, { verdict })
+  const connection = await openLegacy(t, upstream.url, { negotiation })
   await send(connection, toolCall('echo'))
   assert.deepEqual(
     upstream.requests.map(({ message, headers }) => [message!.method, headers['mcp-protocol-version']]),

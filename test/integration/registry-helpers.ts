@@ -25,7 +25,7 @@ export const tool = (name: string, description = 'a tool'): OfferedItem => ({
 })
 
 export const offerOf = (items: readonly OfferedItem[]): UpstreamOffer => ({
-  verdict: {
+  negotiation: {
     modern: null,
     legacy: '2025-06-18',
     hasSessions: true,

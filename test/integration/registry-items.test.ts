@@ -171,7 +171,7 @@ for (const engine of engines) {
     const { version } = latest()
     const states = seen.length
 
-    const again = { ...offer, verdict: { ...offer.verdict, checkedAt: '2027-01-01T00:00:00.000Z' } }
+    const again = { ...offer, negotiation: { ...offer.negotiation, checkedAt: '2027-01-01T00:00:00.000Z' } }
     const nothing = { added: [], removed: [], changed: [], unchanged: true }
     assert.deepEqual(await registry.refresh(change('server.refresh', 'time'), id, again), nothing)
     assert.deepEqual([latest().version, seen.length], [version, states])
@@ -185,16 +185,16 @@ for (const engine of engines) {
     assert.notEqual(latest().version, version)
   })
 
-  test(`a new verdict is stored, also without new lists (${engine})`, async (t) => {
+  test(`a new negotiation is stored, also without new lists (${engine})`, async (t) => {
     const registry = await startRegistry(t, await freshPlace(t, engine))
     const { latest } = await follow(registry)
-    const { verdict, items } = offerOf([tool('a')])
-    const id = await createWith(registry, { verdict, items })
-    const modern = { ...verdict, modern: '2026-07-28' }
+    const { negotiation, items } = offerOf([tool('a')])
+    const id = await createWith(registry, { negotiation, items })
+    const modern = { ...negotiation, modern: '2026-07-28' }
 
-    const difference = await registry.refresh(change('server.refresh', 'time'), id, { verdict: modern, items })
+    const difference = await registry.refresh(change('server.refresh', 'time'), id, { negotiation: modern, items })
     assert.equal(difference.unchanged, false)
-    assert.deepEqual(latest().servers[0]!.verdict, modern)
+    assert.deepEqual(latest().servers[0]!.negotiation, modern)
   })
 
   test(`a disabled item that vanishes comes back disabled, an enabled one as new (${engine})`, async (t) => {

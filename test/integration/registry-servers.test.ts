@@ -24,7 +24,7 @@ for (const engine of engines) {
     assert.equal(server!.enabled, true)
     assert.deepEqual(server!.settings, { url: config.url })
     assert.equal(server!.revision, latest().version)
-    assert.deepEqual(server!.verdict, offerOf([]).verdict)
+    assert.deepEqual(server!.negotiation, offerOf([]).negotiation)
     assert.equal(new Date(server!.registeredAt).toISOString(), server!.registeredAt)
     assert.deepEqual(
       server!.items.map(({ kind, name, enabled }) => [kind, name, enabled]),

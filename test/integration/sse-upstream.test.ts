@@ -193,8 +193,8 @@ test('closing the client closes its streams', async (t) => {
 test('discovery asks an SSE upstream for nothing but initialize and its lists', async (t) => {
   const upstream = await startSse(t)
   const options = { deadline: performance.now() + 60_000, warn: () => {} }
-  const { verdict, items } = await readUpstream(newClient(t, upstream.url), 'sse', options)
-  assert.deepEqual([verdict.modern, verdict.legacy, verdict.hasSessions], [null, '2024-11-05', true])
+  const { negotiation, items } = await readUpstream(newClient(t, upstream.url), 'sse', options)
+  assert.deepEqual([negotiation.modern, negotiation.legacy, negotiation.hasSessions], [null, '2024-11-05', true])
   assert.deepEqual(
     items.map(({ name }) => name),
     ['echo']

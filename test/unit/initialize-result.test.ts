@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { capabilitiesOf, instructionsOf as maybeInstructionsOf } from '../../src/mcp/messages/initialize-result.ts'
 import { globalScope, scopeAt, type Scope } from '../../src/catalog/scope.ts'
-import type { StoredServer, Verdict } from '../../src/registry/model/model.ts'
-import { catalogOf, legacyVerdict, prompt, storedGroup, storedServer, tool } from './stored.ts'
+import type { StoredServer, Negotiation } from '../../src/registry/model/model.ts'
+import { catalogOf, legacyNegotiation, prompt, storedGroup, storedServer, tool } from './stored.ts'
 
-const server = (name: string, verdict: Partial<Verdict>, more: Partial<StoredServer> = {}) =>
-  storedServer(name, [], { verdict: { ...legacyVerdict, ...verdict }, ...more })
+const server = (name: string, negotiation: Partial<Negotiation>, more: Partial<StoredServer> = {}) =>
+  storedServer(name, [], { negotiation: { ...legacyNegotiation, ...negotiation }, ...more })
 const scopeOf = (...servers: StoredServer[]) => globalScope(catalogOf(servers))
 const instructionsOf = (scope: Scope) => maybeInstructionsOf(scope)!
 
@@ -60,10 +60,10 @@ test('instructions are cut at 8 KiB of UTF-8, not within a character', () => {
   assert.ok(instructionsOf(scopeOf(server('a', { instructions: whole }))).endsWith(`## a\n> ${whole}`))
 })
 
-const both = (verdict: Partial<Verdict>) => [
-  storedServer('a', [tool('t'), prompt('p')], { verdict: { ...legacyVerdict, ...verdict } }),
+const both = (negotiation: Partial<Negotiation>) => [
+  storedServer('a', [tool('t'), prompt('p')], { negotiation: { ...legacyNegotiation, ...negotiation } }),
   storedServer('b', [tool('t')], {
-    verdict: { ...legacyVerdict, instructions: 'Of b', capabilities: { completions: {} } }
+    negotiation: { ...legacyNegotiation, instructions: 'Of b', capabilities: { completions: {} } }
   })
 ]
 
@@ -81,9 +81,9 @@ test('a group speaks of the servers that it takes something of, and completes on
 })
 
 test('a bare group speaks in the words of its server, verbatim, and declares what that server declares', () => {
-  const at = (verdict: Partial<Verdict>) => {
+  const at = (negotiation: Partial<Negotiation>) => {
     const bare = storedGroup('g', { included_servers: ['a'], tool_names: 'bare' })
-    return scopeAt(catalogOf(both(verdict), '1', [bare]), 'g')
+    return scopeAt(catalogOf(both(negotiation), '1', [bare]), 'g')
   }
   const long = `ü${'x'.repeat(9_000)}`
   assert.equal(maybeInstructionsOf(at({ instructions: long })), long)

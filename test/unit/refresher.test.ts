@@ -3,11 +3,11 @@ import { test, type TestContext } from 'node:test'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { createRefresher, type RefresherOptions } from '../../src/control/refresher.ts'
 import type { UpstreamOffer } from '../../src/registry/model/model.ts'
-import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
+import { catalogOf, legacyNegotiation, storedServer } from './stored.ts'
 import { until } from '../until.ts'
 
 const unchanged = { unchanged: true }
-const offer: UpstreamOffer = { verdict: legacyVerdict, items: [] }
+const offer: UpstreamOffer = { negotiation: legacyNegotiation, items: [] }
 const names = ['a', 'b', 'c', 'd', 'e', 'f']
 const all = catalogOf(names.map((name) => storedServer(name, [])))
 
@@ -194,7 +194,7 @@ test('a request takes the place of a suggestion that waits, and is told of; a su
 test('lists are read again when they are outdated by their own words, but not more often than every ten seconds', async (t) => {
   const pass = withClock(t)
   const hinted = (name: string, listTtlMs: number) =>
-    storedServer(name, [], { verdict: { ...legacyVerdict, listTtlMs } })
+    storedServer(name, [], { negotiation: { ...legacyNegotiation, listTtlMs } })
   const servers = { a: hinted('a', 30_000), b: hinted('b', 1), c: storedServer('c', []) }
   let catalog = catalogOf(Object.values(servers))
   const read: string[] = []
@@ -204,7 +204,10 @@ test('lists are read again when they are outdated by their own words, but not mo
       // a returns a longer expiry, b none
       async read(stored) {
         read.push(stored.name)
-        return { verdict: stored.name === 'a' ? { ...legacyVerdict, listTtlMs: 40_000 } : legacyVerdict, items: [] }
+        return {
+          negotiation: stored.name === 'a' ? { ...legacyNegotiation, listTtlMs: 40_000 } : legacyNegotiation,
+          items: []
+        }
       }
     },
     () => catalog

@@ -20,7 +20,7 @@ import {
   newCall,
   noSpares,
   defaultOptions,
-  sessionVerdict,
+  sessionNegotiation,
   textOf,
   toolCall
 } from './upstreams.ts'
@@ -148,10 +148,10 @@ test('without spare sessions none is made and nothing is counted', async (t) => 
 
 test('a stateful server, and one without sessions, have no use for spare ones', async (t) => {
   const stateful = { name: 'alpha', transport: 'streamable_http', session_mode: 'stateful' } as const
-  const verdict = { ...sessionVerdict, hasSessions: false }
+  const negotiation = { ...sessionNegotiation, hasSessions: false }
   for (const [options, fixture] of [
     [{ server: stateful }, {}],
-    [{ verdict }, { legacy: 'sessionless' }]
+    [{ negotiation }, { legacy: 'sessionless' }]
   ] as const) {
     const { upstream, call, opened } = await open(t, options, fixture)
     for (let count = 0; count < 3; count++) await call()

@@ -10,11 +10,11 @@ import type {
   StoredItem,
   StoredServer,
   StoredUser,
-  Verdict
+  Negotiation
 } from '../../src/registry/model/model.ts'
 import type { Caller } from '../../src/catalog/caller.ts'
 
-export const legacyVerdict: Verdict = {
+export const legacyNegotiation: Negotiation = {
   modern: null,
   legacy: '2025-11-25',
   hasSessions: false,
@@ -60,7 +60,7 @@ export function storedServer(
     revision: '1',
     registeredAt: '2026-01-01T00:00:00.000Z',
     updatedAt: '2026-01-01T00:00:00.000Z',
-    verdict: legacyVerdict,
+    negotiation: legacyNegotiation,
     issuer: null,
     items,
     ...more

@@ -9,15 +9,15 @@ import { joinObservers } from '../../src/observe/observation.ts'
 import { silentSink } from '../../src/upstream/transport/call.ts'
 import { createBreaker } from '../../src/upstream/sessions/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
-import { legacyVerdict } from './stored.ts'
+import { legacyNegotiation } from './stored.ts'
 import {
   closeAfter,
   countingClient,
-  dualVerdict,
+  dualNegotiation,
   failureOf,
   newCall,
   noSpares,
-  sessionVerdict,
+  sessionNegotiation,
   textOf
 } from './upstreams.ts'
 import { until } from '../until.ts'
@@ -41,7 +41,7 @@ async function open(t: TestContext, options: Partial<UpstreamSessionsOptions> = 
     client,
     transport: 'streamable_http',
     mode: 'stateless',
-    verdict: sessionVerdict,
+    negotiation: sessionNegotiation,
     processSlots: undefined,
     breaker: createBreaker(),
     observer: joinObservers([]),
@@ -73,12 +73,12 @@ test('in stateless mode each call has a session of its own, closed once it is gi
 
 test('without session ids, and in the modern era, one connection serves everybody at once', async (t) => {
   const cases = [
-    { verdict: legacyVerdict, fixture: { legacy: 'sessionless' }, era: 'legacy' },
-    { verdict: dualVerdict, fixture: { modern: true }, era: 'modern' }
+    { negotiation: legacyNegotiation, fixture: { legacy: 'sessionless' }, era: 'legacy' },
+    { negotiation: dualNegotiation, fixture: { modern: true }, era: 'modern' }
   ] as const
   for (const mode of ['stateless', 'stateful'] as const) {
-    for (const { verdict, fixture, era } of cases) {
-      const { sessions, client } = await open(t, { verdict, mode }, fixture)
+    for (const { negotiation, fixture, era } of cases) {
+      const { sessions, client } = await open(t, { negotiation, mode }, fixture)
       const needs = [need({ era }), need({ era, owner: 'two' }), need({ era, capabilities: '{"roots":{}}' })]
       const connections = await Promise.all(needs.map((each) => sessions.acquire(each)))
       assert.deepEqual([new Set(connections).size, client.opened()], [1, 1], `${mode} ${era}`)
@@ -141,10 +141,10 @@ test('an owner who goes while the session opens leaves none behind', async (t) =
 
 test('an opening that failed is not remembered', async (t) => {
   for (const mode of ['stateless', 'stateful'] as const) {
-    for (const verdict of [sessionVerdict, legacyVerdict]) {
+    for (const negotiation of [sessionNegotiation, legacyNegotiation]) {
       const upstream = await startRecorder(null, { legacy: 'none' })
       const client = countingClient(upstream.url)
-      const options = { client, transport: 'streamable_http', mode, verdict, processSlots: undefined } as const
+      const options = { client, transport: 'streamable_http', mode, negotiation, processSlots: undefined } as const
       const breaker = createBreaker()
       const limits = { connectMs: 2_000, idleMs: 60_000, sparePool: noSpares }
       const sessions = createSessions({
@@ -154,7 +154,7 @@ test('an opening that failed is not remembered', async (t) => {
       closeAfter(t, sessions, client, upstream)
       await failureOf(sessions.acquire(need()))
       await failureOf(sessions.acquire(need()))
-      assert.equal(client.opened(), 2, `${mode} ${verdict.hasSessions}`)
+      assert.equal(client.opened(), 2, `${mode} ${negotiation.hasSessions}`)
     }
   }
 })

@@ -10,16 +10,16 @@ import type { StoredServer } from '../../src/registry/model/model.ts'
 import { startFaulty } from '../fixtures/http/faulty.ts'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { sendJson, startHttp } from '../fixtures/http/server.ts'
-import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
+import { catalogOf, legacyNegotiation, storedServer } from './stored.ts'
 import {
   cancelled,
   closeAfter,
   countingClient,
-  dualVerdict,
+  dualNegotiation,
   failureOf,
   newCall,
   defaultOptions,
-  sessionVerdict,
+  sessionNegotiation,
   textOf
 } from './upstreams.ts'
 import { until } from '../until.ts'
@@ -52,18 +52,18 @@ const started = (recorder: Recorder, count = 1) =>
 test('CR-F8: the wire is that of the caller where the upstream has both, but sessions exist on the legacy one alone', () => {
   const stateless = { transport: 'streamable_http', session_mode: 'stateless' } as const
   const stateful = { ...stateless, session_mode: 'stateful' } as const
-  const modern = { ...dualVerdict, legacy: null }
+  const modern = { ...dualNegotiation, legacy: null }
   const rows = [
-    [dualVerdict, stateless, 'legacy', 'legacy'],
-    [dualVerdict, stateless, 'modern', 'modern'],
-    [dualVerdict, stateful, 'modern', 'legacy'],
-    [{ ...dualVerdict, hasSessions: false }, stateful, 'modern', 'modern'],
-    [{ ...dualVerdict, hasSessions: false }, stateful, 'legacy', 'legacy'],
+    [dualNegotiation, stateless, 'legacy', 'legacy'],
+    [dualNegotiation, stateless, 'modern', 'modern'],
+    [dualNegotiation, stateful, 'modern', 'legacy'],
+    [{ ...dualNegotiation, hasSessions: false }, stateful, 'modern', 'modern'],
+    [{ ...dualNegotiation, hasSessions: false }, stateful, 'legacy', 'legacy'],
     [modern, stateful, 'legacy', 'modern'],
     [modern, stateless, 'legacy', 'modern'],
-    [legacyVerdict, stateless, 'modern', 'legacy']
+    [legacyNegotiation, stateless, 'modern', 'legacy']
   ] as const
-  for (const [verdict, server, caller, wire] of rows) assert.equal(chooseEra(verdict, server, caller), wire)
+  for (const [negotiation, server, caller, wire] of rows) assert.equal(chooseEra(negotiation, server, caller), wire)
 })
 
 test('a session that the upstream forgot is opened anew and the call sent again, once', async (t) => {
@@ -103,7 +103,7 @@ test('a call that was not taken is tried no more than twice', async (t) => {
 
 test('a call that may have been taken is never sent again', async (t) => {
   const faulty = await startFaulty(null, { mode: 'reset' })
-  const { upstream, deadlines } = createFor(faulty.url, { verdict: legacyVerdict })
+  const { upstream, deadlines } = createFor(faulty.url, { negotiation: legacyNegotiation })
   closeAfter(t, upstream, deadlines, faulty)
   assert.equal((await failureOf(upstream.call(newCall(), origin))).reason, 'unreachable')
   assert.equal(faulty.requests.filter(({ message }) => message?.method === 'tools/call').length, 1)
@@ -211,7 +211,7 @@ test('closing ends the calls of upstreams that were replaced as well', async (t)
 
 test("an upstream's error is passed on without the secrets of its configuration", async (t) => {
   const redact = (text: string) => text.replaceAll('nope', '***')
-  const { upstream } = await open(t, { redact, verdict: { ...sessionVerdict, hasSessions: false } })
+  const { upstream } = await open(t, { redact, negotiation: { ...sessionNegotiation, hasSessions: false } })
   const { answer } = await upstream.call(newCall('nope-nope'), origin)
   assert.equal(answer.kind, 'error')
   assert.ok(!answer.body.toString().includes('nope'), answer.body.toString())
@@ -239,8 +239,8 @@ test('connecting that times out opens it too where a connection is shared, and i
     callback(Object.assign(new Error('Connect Timeout Error'), { code: 'UND_ERR_CONNECT_TIMEOUT' }), null)
   }
   const settings = { url: 'http://127.0.0.1:9/mcp', headers: {}, version: '1', connectTimeoutMs: 50 }
-  const client = createHttpClient({ ...settings, maxResponseBytes: 1_000, connector, verdict: legacyVerdict })
-  const { upstream, deadlines } = createFor('http://127.0.0.1:9/mcp', { client, verdict: legacyVerdict })
+  const client = createHttpClient({ ...settings, maxResponseBytes: 1_000, connector, negotiation: legacyNegotiation })
+  const { upstream, deadlines } = createFor('http://127.0.0.1:9/mcp', { client, negotiation: legacyNegotiation })
   closeAfter(t, upstream, deadlines)
   for (let i = 0; i < 5; i++) assert.equal((await failureOf(upstream.call(newCall(), origin))).reason, 'timeout')
   assert.deepEqual([upstream.breaker, attempts], ['open', 5])
@@ -250,7 +250,7 @@ test('connecting that times out opens it too where a connection is shared, and i
 
 test('UP-04 calls that time out, are refused or answered with nonsense say nothing about connecting', async (t) => {
   const faulty = await startFaulty(null)
-  const { upstream, deadlines } = createFor(faulty.url, { verdict: legacyVerdict, callMs: 150 })
+  const { upstream, deadlines } = createFor(faulty.url, { negotiation: legacyNegotiation, callMs: 150 })
   closeAfter(t, upstream, deadlines, faulty)
   for (const mode of ['silent', 'reset', 'html', 'bad_gateway', 'wrong_id'] as const) {
     faulty.mode = mode

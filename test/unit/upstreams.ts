@@ -5,18 +5,18 @@ import { Call, silentSink, type Answer, type OutgoingRequest, type Sink } from '
 import type { TransportClient } from '../../src/upstream/transport/connection.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import { createHttpClient } from '../../src/upstream/http/streamable-http-client.ts'
-import type { Verdict } from '../../src/registry/model/model.ts'
+import type { Negotiation } from '../../src/registry/model/model.ts'
 import { connector } from '../egress.ts'
-import { legacyVerdict } from './stored.ts'
+import { legacyNegotiation } from './stored.ts'
 
-export const sessionVerdict: Verdict = { ...legacyVerdict, hasSessions: true }
-export const dualVerdict: Verdict = { ...sessionVerdict, modern: '2026-07-28' }
+export const sessionNegotiation: Negotiation = { ...legacyNegotiation, hasSessions: true }
+export const dualNegotiation: Negotiation = { ...sessionNegotiation, modern: '2026-07-28' }
 
 export const noSpares = { maxSize: 0, idleMs: 60_000, runInTurn: (work: () => Promise<void>) => work(), onChange() {} }
 
 /** Common options of upstreams in tests: a server with sessions, no spares, no watchers. */
 export const defaultOptions = {
-  verdict: sessionVerdict,
+  negotiation: sessionNegotiation,
   processSlots: undefined,
   observer: joinObservers([]),
   connectMs: 2_000,

@@ -43,9 +43,9 @@ function statsOf(name: string, { servers, strip_from }: CallFigures): ServerStat
   return { ...row, from: strip_from }
 }
 
-function protocolOf({ verdict }: StoredServer): Partial<ServerDetails> {
-  if (!verdict) return {}
-  const { modern, legacy, hasSessions, checkedAt, serverInfo, capabilities, instructions } = verdict
+function protocolOf({ negotiation }: StoredServer): Partial<ServerDetails> {
+  if (!negotiation) return {}
+  const { modern, legacy, hasSessions, checkedAt, serverInfo, capabilities, instructions } = negotiation
   return {
     protocol: {
       ...(modern === null ? {} : { modern }),
@@ -81,9 +81,9 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     }
   }
   /** Also considers the last read, because a read is stored only if the lists differ. */
-  const discoveredAt = ({ name, stored: { verdict } }: CatalogServer) => {
+  const discoveredAt = ({ name, stored: { negotiation } }: CatalogServer) => {
     const read = health.lastReadAt(name)
-    const at = Math.max(read ?? 0, verdict ? Date.parse(verdict.checkedAt) : 0)
+    const at = Math.max(read ?? 0, negotiation ? Date.parse(negotiation.checkedAt) : 0)
     return at > 0 ? { last_discovered_at: iso(at) } : {}
   }
   const view = (server: CatalogServer, stats?: CallFigures): ServerView => {

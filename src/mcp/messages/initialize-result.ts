@@ -16,7 +16,7 @@ const preamble =
   'Below, lines that begin with ">" come from the server named in the heading, and from nowhere else.'
 
 const declares = ({ stored }: CatalogServer, capability: string) =>
-  stored.verdict?.capabilities[capability] !== undefined
+  stored.negotiation?.capabilities[capability] !== undefined
 
 const completion = (servers: readonly CatalogServer[]) =>
   servers.some((server) => declares(server, 'completions')) ? { completions: {} } : {}
@@ -33,7 +33,7 @@ export function capabilitiesOf({ servers, wholeServers, isBare }: Scope): Record
   const only = isBare ? wholeServers[0] : undefined
   const lists = ['tools', 'prompts', 'resources'].filter((name) => !only || declares(only, name))
   const declared: Record<string, object> = Object.fromEntries(lists.map((name) => [name, { listChanged: true }]))
-  if (wholeServers.some(({ stored }) => canFollow(stored.verdict))) {
+  if (wholeServers.some(({ stored }) => canFollow(stored.negotiation))) {
     declared.resources = { ...declared.resources, subscribe: true }
   }
   return { ...declared, ...logging(servers), ...completion(wholeServers) }
@@ -52,7 +52,7 @@ const truncate = (text: string, maxBytes: number) =>
  * Returns a server's instructions quoted under its name, so that they cannot imitate another section or the gateway.
  */
 function section({ name, stored }: CatalogServer): string[] {
-  const instructions = stored.verdict?.instructions
+  const instructions = stored.negotiation?.instructions
   if (!instructions) return []
   return [
     `## ${name}\n${truncate(toBlockQuote(truncate(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`
@@ -73,7 +73,7 @@ function fitSections(sections: readonly string[]): string[] {
  */
 export function instructionsOf({ servers, isBare }: Scope): string | undefined {
   if (isBare) {
-    const instructions = servers[0]?.stored.verdict?.instructions
+    const instructions = servers[0]?.stored.negotiation?.instructions
     return instructions ? truncate(instructions, MAX_ALL_BYTES) : undefined
   }
   return [preamble, ...fitSections(servers.flatMap(section))].join('\n\n')

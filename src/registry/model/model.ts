@@ -52,7 +52,7 @@ export interface ServerConfig extends ServerSettings, ServerSecrets {
  * Protocol revisions and capabilities negotiated with an upstream (mcp-proxy.md#upstream-negotiation); stored with the
  * server
  */
-export interface Verdict {
+export interface Negotiation {
   /** Stateless revision in use (2026-07-28), null if the upstream does not support one */
   readonly modern: string | null
   /** Revision agreed in `initialize`, null if the upstream does not support the session protocol */
@@ -89,7 +89,7 @@ export interface LeftOut {
 
 /** Result of contacting an upstream, stored with its server in one transaction; items are in the upstream's order */
 export interface UpstreamOffer {
-  readonly verdict: Verdict
+  readonly negotiation: Negotiation
   readonly items: readonly OfferedItem[]
   /** Absent if every listed item can be stored */
   readonly leftOut?: LeftOut | undefined
@@ -132,7 +132,7 @@ export interface StoredServer {
   readonly registeredAt: string
   /** ISO time of the last change of the server or of its items */
   readonly updatedAt: string
-  readonly verdict: Verdict | null
+  readonly negotiation: Negotiation | null
   /** Issuer of the stored access token, null if there is no token */
   readonly issuer: string | null
   /** Items that the last list refresh left out; absent if there were none */

@@ -27,8 +27,8 @@ export interface Tables {
     sealed: Uint8Array | null
     enabled: Generated<boolean>
     revision: Bigint
-    /** JSON of Verdict */
-    verdict: string | null
+    /** JSON of Negotiation */
+    negotiation: string | null
     /** JSON of LeftOut */
     left_out: ColumnType<string | null, string | null | undefined, string | null>
     registered_at: Timestamp

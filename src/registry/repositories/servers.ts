@@ -15,7 +15,7 @@ import type {
   ServerSecrets,
   ServerSettings,
   StoredServer,
-  Verdict
+  Negotiation
 } from '../model/model.ts'
 import { envelopePayload, type MasterKeys } from '../crypto/envelope-encryption.ts'
 import { hasUnmaskedSecrets, decryptSecrets, encryptSecrets, maskSettings } from '../crypto/server-secrets.ts'
@@ -75,7 +75,7 @@ const columns = (
   session_mode: config.session_mode,
   settings: JSON.stringify(maskSettings(config)),
   sealed: encryptSecrets(encryptionKeys, id, config),
-  verdict: JSON.stringify(offer.verdict),
+  negotiation: JSON.stringify(offer.negotiation),
   left_out: leftOutText(offer),
   revision: version
 })
@@ -92,7 +92,7 @@ async function insertServer(context: WriteContext, config: ServerConfig, offer: 
     throw isUniqueViolation(error, 'servers_name_key') ? conflict('server', config.name) : error
   }
   const { after: items } = await storeItems(db, id, offer.items)
-  recordEffect({ after: { ...auditMembers(config, offer.verdict, true), items } })
+  recordEffect({ after: { ...auditMembers(config, offer.negotiation, true), items } })
   return id
 }
 
@@ -125,13 +125,13 @@ async function replaceServer(
     .execute()
   const { before, after } = await storeItems(db, id, offer.items)
   const [instructionsBefore, instructionsAfter] = changedInstructions(
-    row.verdict,
-    offer.verdict,
+    row.negotiation,
+    offer.negotiation,
     redactorFor(keys, row, config)
   )
   recordEffect({
     before: { ...storedAuditMembers(keys, row), items: before, ...instructionsBefore },
-    after: { ...auditMembers(config, offer.verdict, enabled), items: after, ...instructionsAfter }
+    after: { ...auditMembers(config, offer.negotiation, enabled), items: after, ...instructionsAfter }
   })
   return id
 }
@@ -187,29 +187,29 @@ async function storeRefresh(
   const row = await db.selectFrom('servers').select(refreshColumns).where('id', '=', id).executeTakeFirst()
   if (!row || (expected && !isSameConfig(row, expected))) return noDifference
   const { before, after, ...difference } = await storeItems(db, id, offer.items)
-  const sameVerdict = isSameVerdict(row.verdict, offer.verdict)
+  const sameNegotiation = isSameNegotiation(row.negotiation, offer.negotiation)
   const left_out = leftOutText(offer)
-  if (difference.unchanged && sameVerdict && left_out === row.left_out) return noDifference
-  const verdict = sameVerdict ? {} : { verdict: JSON.stringify(offer.verdict) }
+  if (difference.unchanged && sameNegotiation && left_out === row.left_out) return noDifference
+  const negotiation = sameNegotiation ? {} : { negotiation: JSON.stringify(offer.negotiation) }
   await db
     .updateTable('servers')
-    .set({ ...verdict, left_out, ...revisionColumns(version) })
+    .set({ ...negotiation, left_out, ...revisionColumns(version) })
     .where('id', '=', id)
     .execute()
   const [instructionsBefore, instructionsAfter] = changedInstructions(
-    row.verdict,
-    offer.verdict,
+    row.negotiation,
+    offer.negotiation,
     redactorFor(keys, row)
   )
   recordEffect({
     before: {
-      upstream: toAuditedVerdict(row.verdict),
+      upstream: toAuditedNegotiation(row.negotiation),
       items: before,
       left_out: leftOutSize(row.left_out),
       ...instructionsBefore
     },
     after: {
-      upstream: toAuditedVerdict(offer.verdict),
+      upstream: toAuditedNegotiation(offer.negotiation),
       items: after,
       left_out: leftOutSize(left_out),
       ...instructionsAfter
@@ -241,11 +241,11 @@ export const serverColumns = [
   'settings',
   'sealed',
   'enabled',
-  'verdict'
+  'negotiation'
 ] as const
 type ServerRow = Pick<Selectable<Tables['servers']>, (typeof serverColumns)[number]>
 
-const toConfig = (row: Omit<ServerRow, 'enabled' | 'verdict'>, secrets: ServerSecrets): ServerConfig => ({
+const toConfig = (row: Omit<ServerRow, 'enabled' | 'negotiation'>, secrets: ServerSecrets): ServerConfig => ({
   name: row.name,
   transport: row.transport,
   ...(row.description !== null && { description: row.description }),
@@ -257,16 +257,16 @@ const toConfig = (row: Omit<ServerRow, 'enabled' | 'verdict'>, secrets: ServerSe
 /** Returns a server's members for the audit log. */
 const auditMembers = (
   { name: _name, ...config }: ServerConfig,
-  verdict: Verdict | string | null,
+  negotiation: Negotiation | string | null,
   enabled: boolean
 ) => ({
   ...config,
   enabled,
-  upstream: toAuditedVerdict(verdict)
+  upstream: toAuditedNegotiation(negotiation)
 })
 
 const storedAuditMembers = (keys: MasterKeys, row: ServerRow) =>
-  auditMembers(toConfig(row, decryptIfPossible(keys, row)), row.verdict, row.enabled)
+  auditMembers(toConfig(row, decryptIfPossible(keys, row)), row.negotiation, row.enabled)
 
 /** Returns true if version 0.1 left secrets in plain text. */
 export async function hasPlainSecrets(db: Db): Promise<boolean> {
@@ -295,10 +295,10 @@ function decryptIfPossible(keys: MasterKeys, row: ServerRow): ServerSecrets {
 }
 
 /** Replaces the upstream's description of itself by a hash, since its text may contain anything. */
-function toAuditedVerdict(verdict: Verdict | string | null) {
-  if (verdict === null) return null
+function toAuditedNegotiation(negotiation: Negotiation | string | null) {
+  if (negotiation === null) return null
   const { modern, legacy, hasSessions, capabilities, serverInfo, instructions } =
-    typeof verdict === 'string' ? (JSON.parse(verdict) as Verdict) : verdict
+    typeof negotiation === 'string' ? (JSON.parse(negotiation) as Negotiation) : negotiation
   const instructionsBefore = JSON.stringify([capabilities, serverInfo, instructions])
   return {
     modern,
@@ -322,8 +322,8 @@ function redactorFor(keys: MasterKeys, row: ServerRow, next?: ServerConfig): (te
  * Returns the differing parts of the old and new instructions for the audit log, truncated; empty objects if they are
  * equal.
  */
-function changedInstructions(before: string | null, { instructions }: Verdict, redact: (text: string) => string) {
-  const instructionsBefore = before === null ? null : (JSON.parse(before) as Verdict).instructions
+function changedInstructions(before: string | null, { instructions }: Negotiation, redact: (text: string) => string) {
+  const instructionsBefore = before === null ? null : (JSON.parse(before) as Negotiation).instructions
   if (instructionsBefore === instructions) return [{}, {}]
   const parts = differingParts(redact(instructionsBefore ?? ''), redact(instructions ?? ''))
   return parts.map((text) => (text === '' ? {} : { instructions: escapeText(text, MAX_INSTRUCTIONS) }))
@@ -359,12 +359,12 @@ function leftOutSize(text: string | null): number {
 }
 
 /** Removes the members that may differ at every negotiation. */
-const withoutVolatile = ({ checkedAt: _at, listTtlMs: _ttl, ...verdict }: Verdict) => verdict
+const withoutVolatile = ({ checkedAt: _at, listTtlMs: _ttl, ...negotiation }: Negotiation) => negotiation
 
-function isSameVerdict(stored: string | null, verdict: Verdict): boolean {
+function isSameNegotiation(stored: string | null, negotiation: Negotiation): boolean {
   if (stored === null) return false
-  const plain = JSON.parse(JSON.stringify(verdict)) as Verdict
-  return isDeepStrictEqual(withoutVolatile(JSON.parse(stored) as Verdict), withoutVolatile(plain))
+  const plain = JSON.parse(JSON.stringify(negotiation)) as Negotiation
+  return isDeepStrictEqual(withoutVolatile(JSON.parse(stored) as Negotiation), withoutVolatile(plain))
 }
 
 /**

@@ -160,7 +160,7 @@ export async function readUpstream(
   const { modern, legacy } = await probeEras(client, transport, options)
   const { greeting, lists, times } = (modern ?? legacy)!
   const { capabilities, serverInfo, instructions } = greeting
-  const verdict = {
+  const negotiation = {
     modern: modern?.greeting.version ?? null,
     legacy: legacy?.greeting.version ?? null,
     hasSessions: transport !== 'streamable_http' || legacy?.hasSession === true,
@@ -170,5 +170,5 @@ export async function readUpstream(
     checkedAt: new Date().toISOString(),
     ...(lists?.ttlMs === undefined ? {} : { listTtlMs: lists.ttlMs })
   }
-  return { verdict, items: lists?.items ?? [], leftOut: lists?.leftOut, timings: times }
+  return { negotiation, items: lists?.items ?? [], leftOut: lists?.leftOut, timings: times }
 }

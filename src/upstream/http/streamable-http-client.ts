@@ -3,7 +3,7 @@ import { objectOr } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/mcp-constants.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { timeLeft } from '../../domain/timers.ts'
-import type { Verdict } from '../../registry/model/model.ts'
+import type { Negotiation } from '../../registry/model/model.ts'
 import { createBatchScheduler, type BatchScheduler } from '../../lib/batch-scheduler.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { type Answer, Call, silentSink } from '../transport/call.ts'
@@ -47,7 +47,7 @@ export interface HttpClientOptions {
   /** Connector of the egress policy. */
   readonly connector: buildConnector.connector
   /** Result of discovery: saves the handshake of a legacy upstream without sessions and fills the greeting. */
-  readonly verdict?: Verdict | null
+  readonly negotiation?: Negotiation | null
   /** Access token, used instead of a configured credential. */
   readonly authorization?: Authorization | undefined
 }
@@ -80,7 +80,7 @@ function readGreeting(answer: Answer): ServerGreeting {
   }
 }
 
-const greetingOf = ({ capabilities, serverInfo, instructions }: Verdict, version: string): ServerGreeting => ({
+const greetingOf = ({ capabilities, serverInfo, instructions }: Negotiation, version: string): ServerGreeting => ({
   version,
   capabilities,
   serverInfo,
@@ -158,7 +158,7 @@ function createGreetingCache(): typeof readGreeting {
 
 /** Creates the Streamable HTTP client of one upstream for both eras, over one set of sockets. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { url, headers, version, verdict = null, connector, authorization } = options
+  const { url, headers, version, negotiation = null, connector, authorization } = options
   const pool = createHttpPool({
     url,
     connector,
@@ -188,11 +188,15 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   return {
     async open(open) {
       if (open.era === 'modern') {
-        const greeting = verdict?.modern ? greetingOf(verdict, verdict.modern) : emptyGreeting
+        const greeting = negotiation?.modern ? greetingOf(negotiation, negotiation.modern) : emptyGreeting
         return createConnection(shared, { era: 'modern', greeting, session: null })
       }
-      if (verdict?.legacy && !verdict.hasSessions) {
-        return createConnection(shared, { era: 'legacy', greeting: greetingOf(verdict, verdict.legacy), session: null })
+      if (negotiation?.legacy && !negotiation.hasSessions) {
+        return createConnection(shared, {
+          era: 'legacy',
+          greeting: greetingOf(negotiation, negotiation.legacy),
+          session: null
+        })
       }
       if (open.timings) open.timings.initializeAt = performance.now()
       return createConnection(shared, { era: 'legacy', ...(await handshake(shared, open, readCached)) })

@@ -1,4 +1,4 @@
-import type { SessionMode, StoredServer, Verdict } from '../../registry/model/model.ts'
+import type { SessionMode, StoredServer, Negotiation } from '../../registry/model/model.ts'
 import type { Observation, Observer } from '../../observe/observation.ts'
 import type { Sink } from '../transport/call.ts'
 import type { Connection, Era } from '../transport/connection.ts'
@@ -44,7 +44,7 @@ type ConnectionParameters = Pick<SessionRequest, 'era' | 'capabilities' | 'callb
 
 export interface UpstreamSessionsOptions extends ConnectorOptions {
   readonly mode: SessionMode
-  readonly verdict: Verdict
+  readonly negotiation: Negotiation
   /** Slots for processes; stdio only. */
   readonly processSlots: SlotPool | undefined
   /** Slots for stateful sessions that are not processes. */
@@ -97,18 +97,18 @@ export interface IdleSession {
 }
 
 /** True for modern HTTP, and for legacy HTTP without session ids: all callers share one connection. */
-const usesSharedConnection = ({ transport, verdict }: UpstreamSessionsOptions, era: Era) =>
-  transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
+const usesSharedConnection = ({ transport, negotiation }: UpstreamSessionsOptions, era: Era) =>
+  transport === 'streamable_http' && (era === 'modern' || !negotiation.hasSessions)
 
 /** True if each call, of one era at least, opens its own session with a handshake. */
-const usesSessionPerCall = ({ transport, mode, verdict }: UpstreamSessionsOptions) =>
-  mode === 'stateless' && (transport !== 'streamable_http' || (verdict.legacy !== null && verdict.hasSessions))
+const usesSessionPerCall = ({ transport, mode, negotiation }: UpstreamSessionsOptions) =>
+  mode === 'stateless' && (transport !== 'streamable_http' || (negotiation.legacy !== null && negotiation.hasSessions))
 
 /** True if each client has its own legacy session with the server. */
-export const hasClientSessions = ({ transport, session_mode, verdict }: StoredServer): boolean =>
+export const hasClientSessions = ({ transport, session_mode, negotiation }: StoredServer): boolean =>
   session_mode === 'stateful' &&
-  typeof verdict?.legacy === 'string' &&
-  (transport !== 'streamable_http' || verdict.hasSessions)
+  typeof negotiation?.legacy === 'string' &&
+  (transport !== 'streamable_http' || negotiation.hasSessions)
 
 /** Opens the connections of one upstream, each with the slots that it needs. */
 class SessionOpener {
@@ -168,9 +168,9 @@ class SessionOpener {
    * with callbacks belongs to one.
    */
   openStreamIfNeeded(connection: Connection, { capabilities, callbacks, wantsLogs }: ConnectionParameters): void {
-    const { mode, verdict } = this.#options
-    const logs = wantsLogs && verdict.capabilities.logging !== undefined
-    const updates = callbacks && mode === 'stateful' && verdict.capabilities.resources !== undefined
+    const { mode, negotiation } = this.#options
+    const logs = wantsLogs && negotiation.capabilities.logging !== undefined
+    const updates = callbacks && mode === 'stateful' && negotiation.capabilities.resources !== undefined
     if (capabilities !== '{}' || logs || updates) connection.openSessionStream?.(mode === 'stateful' && !callbacks)
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { retryForever, type Backoff } from '../../lib/backoff.ts'
-import type { Verdict } from '../../registry/model/model.ts'
+import type { Negotiation } from '../../registry/model/model.ts'
 import { RECONNECTION } from '../transport/reconnection.ts'
 import {
   openLegacyChannel,
@@ -17,7 +17,7 @@ export interface WatchSession {
 }
 
 export interface WatchSessionOptions extends ChannelOptions {
-  readonly verdict: Pick<Verdict, 'modern'>
+  readonly negotiation: Pick<Negotiation, 'modern'>
   /** Milliseconds before the first attempt. */
   readonly delayMs: number
   /** Runs the opening when it is this session's turn. */
@@ -28,8 +28,8 @@ export interface WatchSessionOptions extends ChannelOptions {
 }
 
 export function createWatchSession(options: WatchSessionOptions): WatchSession {
-  const { client, verdict, runInTurn, onOpen, onFailure } = options
-  const openChannel = verdict.modern === null ? openLegacyChannel : openModernChannel
+  const { client, negotiation, runInTurn, onOpen, onFailure } = options
+  const openChannel = negotiation.modern === null ? openLegacyChannel : openModernChannel
   let uris: ReadonlySet<string> = new Set()
   let channel: NotificationChannel | null = null
   const closing = new AbortController()
