@@ -18,10 +18,12 @@ import jsonBody from './plugins/json-body.ts'
 import { ifAvailable } from './http/wait-for-database.ts'
 import { watchOverload } from './http/overload.ts'
 import openapi from './plugins/openapi.ts'
+import registry from './plugins/registry.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
 import { calls } from './routes/calls.ts'
+import { concern } from './routes/concern.ts'
 import { dashboard } from './routes/dashboard/dashboard.ts'
 import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
@@ -119,10 +121,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   // a child logger per request is a measurable part of a call's cost; the few lines about requests name the request
   // themselves
   app.setChildLoggerFactory((logger) => logger)
-  const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
-  const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, staleLimitS, demo } = config
-  const { spareSessions, resultSecrets, toolNames, adminToken, initSecret, previousKey, auditRetentionDays, callLog } =
-    config
+  const { mode, timeouts, limits, host, publicUrl, allowedHosts, allowedOrigins, initSecret } = config
 
   await app.register(clientAddress, config)
   const connections = boundConnections(app.server, {
@@ -148,23 +147,8 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth, { mode, limits })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs, mode, publicUrl })
-  await app.register(gateway, {
-    ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
-    ...{
-      version: VERSION,
-      adminToken,
-      stdio,
-      egress,
-      limits,
-      refreshIntervalMs,
-      staleLimitS,
-      demo,
-      onProgress,
-      onFailure
-    },
-    ...{ callLog, spareSessions, resultSecrets, toolNames, traceContext: config.traceContext },
-    observers: [...app.metrics.observers, ...observers]
-  })
+  await app.register(registry, { config, onProgress, onFailure })
+  await app.register(gateway, { config, version: VERSION, observers: [...app.metrics.observers, ...observers] })
   await app.register(audit)
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)
@@ -172,24 +156,31 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   })
 
   await app.register(system, { version: VERSION, metricsToken: config.metricsToken })
-  await app.register(init, { mode, initSecret })
+  await app.register(concern('init', init), { mode, initSecret })
   await app.register(
     async (api) => {
       api.addHook('preValidation', ({ query, routeOptions: { schema } }, _reply, done) => {
         refuseUnknownQuery(query, schema?.querystring)
         done()
       })
-      for (const routes of [servers, upstreamOAuth, tools, prompts, resources, calls, auditLog, keys])
-        await api.register(routes)
-      await api.register(principals, { mode })
-      await api.register(toolGroups, { publicUrl })
+      await api.register(concern('servers', servers))
+      await api.register(concern('upstream-oauth', upstreamOAuth))
+      await api.register(concern('tools', tools))
+      await api.register(concern('prompts', prompts))
+      await api.register(concern('resources', resources))
+      await api.register(concern('calls', calls))
+      await api.register(concern('audit-log', auditLog))
+      await api.register(concern('keys', keys))
+      await api.register(concern('principals', principals), { mode })
+      await api.register(concern('tool-groups', toolGroups), { publicUrl })
     },
     { prefix: '/api/v0' }
   )
-  await app.register(mcp, { bodyLimit: limits.mcpBodyBytes })
-  await app.register(sse, { bodyLimit: limits.mcpBodyBytes, publicUrl })
+  await app.register(concern('mcp-proxy', mcp), { bodyLimit: limits.mcpBodyBytes })
+  await app.register(concern('mcp-proxy-sse', sse), { bodyLimit: limits.mcpBodyBytes, publicUrl })
   if (mode === 'development') {
-    await app.register(dashboard, { publicUrl, config, root: options.dashboardRoot ?? builtDashboard() })
+    const root = options.dashboardRoot ?? builtDashboard()
+    await app.register(concern('dashboard', dashboard), { publicUrl, config, root })
   }
   await app.register(drain, { drainMs: timeouts.drainMs })
   return app as unknown as FastifyInstance

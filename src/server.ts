@@ -52,8 +52,8 @@ function banner(config: Config, url: string, command: string, warnings: readonly
  * Warns of an uninitialised enterprise gateway, whose first caller of `POST /init` becomes its administrator. No
  * warning while the database is unavailable, since the state is unknown.
  */
-function initWarnings({ gateway }: FastifyInstance, { mode, host, initSecret }: Config): string[] {
-  if (mode === 'development' || ifAvailable(() => gateway.initialized) !== false) return []
+function initWarnings(app: FastifyInstance, { mode, host, initSecret }: Config): string[] {
+  if (mode === 'development' || ifAvailable(() => app.gateway.initialized) !== false) return []
   if (isLoopback(host) || initSecret !== undefined)
     return ['not initialized: create the first administrator with `towpath init-server` or POST /init']
   return [

@@ -45,11 +45,11 @@ function documented(app: FastifyInstance): FastifyInstance {
   })
 }
 
-/** Builds the gateway and waits until its store is open; otherwise a slow store would open in the background. */
+/** Builds the app and waits until its gateway runs; otherwise a slow store would open in the background. */
 export async function openApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
   const app = await buildApp(config, options)
   await app.ready()
-  await until('the store to be open', () => app.registry.ping)
+  await until('the gateway to run', () => app.gateway)
   return documented(app)
 }
 

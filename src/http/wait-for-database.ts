@@ -70,7 +70,3 @@ export function ifAvailable<T>(get: () => T): T | undefined {
     throw error
   }
 }
-
-/** Returns a proxy that reads each member from `get()`, which throws a 503 until the object exists. */
-export const lazyProxy = <T extends object>(get: () => T): T =>
-  new Proxy({} as T, { get: (_target, name): unknown => Reflect.get(get(), name) })

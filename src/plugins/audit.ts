@@ -34,5 +34,5 @@ export default fp(
       })
     })
   },
-  { name: 'audit', dependencies: ['gateway'] }
+  { name: 'audit', dependencies: ['registry'] }
 )

@@ -4,56 +4,26 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { PRODUCT } from '../domain/product.ts'
-import { MAX_TIMER_MS } from '../domain/timers.ts'
 import { AppError, unavailable } from '../lib/errors.ts'
 import { createCallLog } from '../observe/call-log.ts'
+import type { GatewayOptions } from '../gateway/base.ts'
 import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
 import type { Observer } from '../observe/observation.ts'
 import type { Registry } from '../registry/registry.ts'
-import { openWithRetry, lazyProxy } from '../http/wait-for-database.ts'
-import { openAppRegistry, type RegistrySettings } from './registry.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Accessing a member throws a 503 AppError while the database is unavailable; the same holds for `registry`. */
+    /** Reading it throws a 503 AppError while the database is unavailable. */
     readonly gateway: Gateway
-    readonly registry: Registry
   }
 }
 
-export type GatewayPluginOptions = RegistrySettings &
-  Pick<
-    Config,
-    | 'adminToken'
-    | 'traceContext'
-    | 'stdio'
-    | 'egress'
-    | 'resultSecrets'
-    | 'limits'
-    | 'spareSessions'
-    | 'toolNames'
-    | 'refreshIntervalMs'
-    | 'staleLimitS'
-    | 'demo'
-  > & {
-    readonly version: string
-    readonly observers: readonly Partial<Observer>[]
-    /** Called if the database proves unusable after the start. */
-    readonly onFailure: (error: unknown) => void
-  }
-
-/** Services that need the database. */
-interface OpenServices {
-  readonly registry: Registry
-  readonly gateway: Gateway
+export interface GatewayPluginOptions {
+  readonly config: GatewayOptions['config'] & Pick<Config, 'adminToken' | 'callLog' | 'demo'>
+  readonly version: string
+  readonly observers: readonly Partial<Observer>[]
 }
-
-/**
- * Time to wait for the database before listening without it (not ready). A database that starts together with the
- * gateway is usually up by then.
- */
-const START_WAIT_MS = 3_000
 
 const SYNC_TIMEOUT_MS = 10_000
 const SYNC_POLL_MS = 20
@@ -106,60 +76,43 @@ async function bootstrap(gateway: Gateway, token: string, log: FastifyBaseLogger
   }
 }
 
-/** Opens the registry and the gateway and loads the catalog; contacts no upstream. A failure leaves nothing open. */
-async function open(app: FastifyInstance, options: GatewayPluginOptions): Promise<OpenServices> {
-  const { version, mode, adminToken, callLog, demo } = options
+/** Starts the gateway, which loads the catalog and contacts no upstream. A failure leaves it closed. */
+async function startGateway(app: FastifyInstance, registry: Registry, options: GatewayPluginOptions): Promise<Gateway> {
+  const { config, version } = options
+  const { mode, adminToken, callLog, demo } = config
   const { log } = app
-  const registry = await openAppRegistry(app, options)
   const listenAddresses = () => app.addresses().filter((place) => typeof place === 'object')
   const observers = [
     ...options.observers,
     ...(callLog.enabled ? [createCallLog(registry.calls, callLog.contents)] : [])
   ]
-  const gateway = createGateway({ registry, config: options, version, listenAddresses, observers, log })
+  const gateway = createGateway({ registry, config, version, listenAddresses, observers, log })
   try {
     await gateway.start()
     if (mode === 'enterprise' && adminToken !== undefined) await bootstrap(gateway, adminToken, log)
     if (demo) await registerDemo(gateway, log)
-    return { registry, gateway }
+    return gateway
   } catch (error) {
     await gateway.close()
-    await registry.close()
     throw error
   }
 }
 
-/**
- * Opens the registry and the gateway before the process listens. If PostgreSQL is unavailable, the process listens,
- * reports not ready, and serves as soon as the database is reachable.
- */
+/** Starts the gateway on the registry as soon as the database is reachable. */
 export default fp<GatewayPluginOptions>(
   async (app, options) => {
-    const { databaseUrl, onFailure } = options
-    let opened: OpenServices | undefined
-    const get = (): OpenServices => {
-      if (!opened) throw unavailable('the registry database is not reachable')
-      return opened
-    }
-    const gateway = lazyProxy(() => get().gateway)
-    const registry = lazyProxy(() => get().registry)
-    app.decorate('gateway', { getter: () => gateway })
-    app.decorate('registry', { getter: () => registry })
-
-    const opening = openWithRetry({
-      async open() {
-        opened = await open(app, options)
-      },
-      startWaitMs: databaseUrl === undefined ? MAX_TIMER_MS : START_WAIT_MS,
-      onRetry: ({ cause: err }) => app.log.warn({ err }, 'the registry database is not reachable; waiting for it'),
-      onFailure
+    let gateway: Gateway | undefined
+    app.decorate('gateway', {
+      getter() {
+        if (!gateway) throw unavailable('the registry database is not reachable')
+        return gateway
+      }
     })
-    app.addHook('onClose', async () => {
-      await opening.close()
-      await opened?.gateway.close()
-      await opened?.registry.close()
+    await app.startOnRegistry(async (registry) => {
+      const started = await startGateway(app, registry, options)
+      gateway = started
+      return () => started.close()
     })
-    await opening.started
   },
-  { name: 'gateway', dependencies: ['errors'] }
+  { name: 'gateway', dependencies: ['registry'] }
 )

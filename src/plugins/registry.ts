@@ -1,32 +1,59 @@
 import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import type { Config } from '../config/config.ts'
-import { AppError } from '../lib/errors.ts'
-import { causeOf } from './errors.ts'
+import { timeLeft } from '../domain/timers.ts'
+import { openWithRetry } from '../http/wait-for-database.ts'
+import { AppError, unavailable } from '../lib/errors.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
+import { causeOf } from './errors.ts'
 
-export type RegistrySettings = Pick<
-  Config,
-  | 'mode'
-  | 'databaseUrl'
-  | 'directDatabaseUrl'
-  | 'dataDir'
-  | 'encryptionKey'
-  | 'previousKey'
-  | 'auditRetentionDays'
-  | 'callLog'
-  | 'timeouts'
-> & { readonly onProgress?: ((line: string) => void) | undefined }
+/** Starts the gateway on an open registry, and resolves with the function that closes it. A failure leaves it closed. */
+export type StartOnRegistry = (registry: Registry) => Promise<() => Promise<void>>
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Reading it throws a 503 AppError while the database is unavailable. */
+    readonly registry: Registry
+    /**
+     * Starts the gateway once the registry is open, and closes it before the registry. A failed start closes the registry;
+     * after a 503, both are tried again. Resolves when the start of the app may continue, with the gateway or without.
+     * Rejects with any other error. To be called once.
+     */
+    readonly startOnRegistry: (start: StartOnRegistry) => Promise<void>
+  }
+}
+
+export interface RegistryPluginOptions {
+  readonly config: Pick<
+    Config,
+    | 'mode'
+    | 'databaseUrl'
+    | 'directDatabaseUrl'
+    | 'dataDir'
+    | 'encryptionKey'
+    | 'previousKey'
+    | 'auditRetentionDays'
+    | 'callLog'
+    | 'timeouts'
+  >
+  readonly onProgress: ((line: string) => void) | undefined
+  /** Called if the database proves unusable after the start. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/**
+ * Time to wait for the database before listening without it (not ready). A database that starts together with the
+ * gateway is usually up by then.
+ */
+const START_WAIT_MS = 3_000
 
 /** Log fields of an error: an expected failure without its stack. */
 const detailsOf = (error: unknown) =>
   error instanceof AppError ? { reason: error.message, ...causeOf(error) } : { err: error }
 
 /** Opens the registry and logs its reports in the app's log. Rejects like `openRegistry`. */
-export const openAppRegistry = (
-  { log }: Pick<FastifyInstance, 'log'>,
-  settings: RegistrySettings
-): Promise<Registry> => {
-  const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, timeouts, onProgress } = settings
+function openAppRegistry({ log }: FastifyInstance, { config, onProgress }: RegistryPluginOptions): Promise<Registry> {
+  const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, timeouts } = config
   return openRegistry({
     mode,
     databaseUrl,
@@ -34,8 +61,8 @@ export const openAppRegistry = (
     dataDir,
     encryptionKey,
     previousKey,
-    auditRetentionDays: settings.auditRetentionDays,
-    callRetention: settings.callLog.retention,
+    auditRetentionDays: config.auditRetentionDays,
+    callRetention: config.callLog.retention,
     connectTimeoutMs: timeouts.databaseConnectMs,
     queryTimeoutMs: timeouts.databaseQueryMs,
     onCreate: () => onProgress?.(`creating the embedded store in ${dataDir}; this takes some seconds, once`),
@@ -44,3 +71,57 @@ export const openAppRegistry = (
       log.warn(detailsOf(error), 'the registry database is not available; serving the last known state')
   })
 }
+
+/**
+ * Opens the registry before the process listens, and closes it with the app. If PostgreSQL is unavailable, the process
+ * listens, reports not ready, and serves as soon as the database is reachable.
+ */
+export default fp<RegistryPluginOptions>(
+  async (app, options) => {
+    const { config, onFailure } = options
+    const deadline = config.databaseUrl === undefined ? Infinity : performance.now() + START_WAIT_MS
+    let registry: Registry | undefined
+    let startGateway: StartOnRegistry | undefined
+    let closeGateway: (() => Promise<void>) | undefined
+
+    const open = async () => {
+      registry ??= await openAppRegistry(app, options)
+      try {
+        closeGateway = await startGateway?.(registry)
+      } catch (error) {
+        await registry.close()
+        registry = undefined
+        throw error
+      }
+    }
+    const keepOpening = () =>
+      openWithRetry({
+        open,
+        startWaitMs: timeLeft(deadline),
+        onRetry: ({ cause: err }) => app.log.warn({ err }, 'the registry database is not reachable; waiting for it'),
+        onFailure
+      })
+
+    app.decorate('registry', {
+      getter() {
+        if (!registry) throw unavailable('the registry database is not reachable')
+        return registry
+      }
+    })
+    let opening = keepOpening()
+    app.decorate('startOnRegistry', async (start: StartOnRegistry) => {
+      startGateway = start
+      // without a registry the attempts go on, and the next one that opens it starts the gateway too
+      if (!registry) return
+      opening = keepOpening()
+      await opening.started
+    })
+    app.addHook('onClose', async () => {
+      await opening.close()
+      await closeGateway?.()
+      await registry?.close()
+    })
+    await opening.started
+  },
+  { name: 'registry', dependencies: ['errors'] }
+)

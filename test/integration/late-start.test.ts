@@ -49,6 +49,9 @@ for (const [mode, env] of Object.entries({ development: {}, enterprise })) {
     options,
     async (t) => {
       const { app, proxy } = await start(t, env, { isCut: true })
+      const error = { statusCode: 503, message: 'the registry database is not reachable' }
+      assert.throws(() => app.registry, error)
+      assert.throws(() => app.gateway, error)
       assert.deepEqual([await statusOf(app, '/health'), await statusOf(app, '/metadata')], [200, 200])
       const ready = await app.inject('/ready')
       assert.deepEqual(
