@@ -32,7 +32,7 @@ export function createListRefresh(
   const { registry, config, log } = options
   const announcedListsRead = createSignal<[change: ServerListChange]>()
   const announcedLists = createListChanges()
-  const readings = createReadingOrder(registry)
+  const readings = createReadingOrder(registry, config.timeouts.databaseQueryMs)
   const readServer = (target: Target) =>
     health.track(
       target.name,

@@ -1,8 +1,8 @@
-/** Resolves when `work` does, or after `limitMs`: a hung database must not keep the process from exiting. */
-export async function withTimeout(limitMs: number, work: Promise<void>): Promise<void> {
+/** Waits for `work`, at most `limitMs`. Rejects if `work` rejects in time. */
+export async function withTimeout(limitMs: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs)
+    timer = setTimeout(resolve, Math.max(0, limitMs))
   })
   try {
     await Promise.race([work, limit])

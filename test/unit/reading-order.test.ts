@@ -5,12 +5,15 @@ import type { UpstreamOffer, StoredServer } from '../../src/registry/model/model
 
 test('lists that were read earlier are not stored over later ones of the same server', async () => {
   const stored: string[] = []
-  const readings = createReadingOrder({
-    refresh: (_change, id, offer) => {
-      stored.push(`${id} ${offer.items[0]!.name}`)
-      return Promise.resolve({ added: [], removed: [], changed: [], unchanged: false })
-    }
-  })
+  const readings = createReadingOrder(
+    {
+      refresh: (_change, id, offer) => {
+        stored.push(`${id} ${offer.items[0]!.name}`)
+        return Promise.resolve({ added: [], removed: [], changed: [], unchanged: false })
+      }
+    },
+    60_000
+  )
   const offer = (name: string) => ({ items: [{ kind: 'tool', name, definition: '{}' }] }) as unknown as UpstreamOffer
   const store = (id: string, given: UpstreamOffer) =>
     readings.store({ actor: null, action: 'server.refresh', target: id } as never, { id } as StoredServer, given)
@@ -34,17 +37,20 @@ for (const fails of [false, true]) {
   test(`an earlier read that ends while a later one is written ${rest}`, async () => {
     const events: string[] = []
     let endWrite = () => {}
-    const readings = createReadingOrder({
-      async refresh(_change, _id, offer) {
-        const { name } = offer.items[0]!
-        if (name === 'later') {
-          await new Promise<void>((resolve) => (endWrite = resolve))
-          if (fails) throw new Error('no database')
+    const readings = createReadingOrder(
+      {
+        async refresh(_change, _id, offer) {
+          const { name } = offer.items[0]!
+          if (name === 'later') {
+            await new Promise<void>((resolve) => (endWrite = resolve))
+            if (fails) throw new Error('no database')
+          }
+          events.push(`${name} written`)
+          return { added: [], removed: [], changed: [], unchanged: false }
         }
-        events.push(`${name} written`)
-        return { added: [], removed: [], changed: [], unchanged: false }
-      }
-    })
+      },
+      60_000
+    )
     const [earlier, later] = [named('earlier'), named('later')]
     await readings.read(() => Promise.resolve(earlier))
     await readings.read(() => Promise.resolve(later))
@@ -62,15 +68,18 @@ for (const fails of [false, true]) {
 test('a read that ends while an earlier one of its server is written is written after it', async () => {
   const events: string[] = []
   let endWrite = () => {}
-  const readings = createReadingOrder({
-    async refresh(_change, _id, offer) {
-      const { name } = offer.items[0]!
-      events.push(`${name} begins`)
-      if (name === 'earlier') await new Promise<void>((resolve) => (endWrite = resolve))
-      events.push(`${name} written`)
-      return { added: [], removed: [], changed: [], unchanged: false }
-    }
-  })
+  const readings = createReadingOrder(
+    {
+      async refresh(_change, _id, offer) {
+        const { name } = offer.items[0]!
+        events.push(`${name} begins`)
+        if (name === 'earlier') await new Promise<void>((resolve) => (endWrite = resolve))
+        events.push(`${name} written`)
+        return { added: [], removed: [], changed: [], unchanged: false }
+      }
+    },
+    60_000
+  )
   const [earlier, later] = [named('earlier'), named('later')]
   await readings.read(() => Promise.resolve(earlier))
   await readings.read(() => Promise.resolve(later))
@@ -80,4 +89,27 @@ test('a read that ends while an earlier one of its server is written is written 
   endWrite()
   await Promise.all(writes)
   assert.deepEqual(events, ['earlier begins', 'earlier written', 'later begins', 'later written'])
+})
+
+test('a write that waits for another one of the server gives up after the limit, and later ones still run', async () => {
+  let endWrite = () => {}
+  const written: string[] = []
+  const readings = createReadingOrder(
+    {
+      async refresh(_change, _id, offer) {
+        const { name } = offer.items[0]!
+        if (name === 'stuck') await new Promise<void>((resolve) => (endWrite = resolve))
+        written.push(name)
+        return { added: [], removed: [], changed: [], unchanged: false }
+      }
+    },
+    20
+  )
+  const stuck = readings.store(change, server, named('stuck'))
+  await assert.rejects(readings.store(change, server, named('waiting')), { statusCode: 503 })
+  await readings.store(change, { id: 'b' } as StoredServer, named('of another server'))
+  endWrite()
+  await stuck
+  await readings.store(change, server, named('later'))
+  assert.deepEqual(written, ['of another server', 'stuck', 'later'])
 })
