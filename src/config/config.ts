@@ -85,7 +85,7 @@ export interface Config {
   }
   readonly timeouts: {
     readonly connectMs: number
-    readonly callMs: number
+    readonly callTimeoutMs: number
     readonly callTotalMs: number
     readonly requestBodyMs: number
     readonly databaseConnectMs: number
@@ -254,7 +254,7 @@ const readCallLog = (read: Reader, databaseUrl: string | undefined): Config['cal
 
 const readTimeouts = (read: Reader): Config['timeouts'] => ({
   connectMs: read('connectMs'),
-  callMs: read('callMs'),
+  callTimeoutMs: read('callTimeoutMs'),
   callTotalMs: read('callTotalMs'),
   requestBodyMs: read('requestBodyMs'),
   databaseConnectMs: read('databaseConnectMs'),

@@ -364,7 +364,7 @@ export const settings = {
     about: 'Time to connect to a server and initialise the session.',
     parse: duration
   },
-  callMs: {
+  callTimeoutMs: {
     variable: `${ENV_PREFIX}CALL_TIMEOUT_MS`,
     fallback: '60000',
     about: 'Time that a call may take without progress.',

@@ -68,7 +68,7 @@ export function createMcpContext(options: McpContextOptions): McpContext {
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
     quota: quotas.forUnits(limits.sessionsPerPrincipal),
-    idleMs: timeouts.sessionIdleMs,
+    sessionIdleMs: timeouts.sessionIdleMs,
     announceEnd(end) {
       storeSessionEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
     },

@@ -19,7 +19,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
   'Calls and upstreams': settingsOf(
     ...([
       'connectMs',
-      'callMs',
+      'callTimeoutMs',
       'callTotalMs',
       'upstreamResponseBytes',
       'pendingBytes',

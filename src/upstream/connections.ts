@@ -174,7 +174,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       sessionSlots: stored.transport === 'stdio' ? undefined : sessionSlots,
       sparePool: {
         maxSize: config.spareSessions,
-        idleMs: SPARE_IDLE_MS,
+        spareIdleMs: SPARE_IDLE_MS,
         runInTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(SPARE_STARTS.sessions).run,
         onChange: options.onSpareSessionsChange
       },
@@ -186,8 +186,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
         ...observer,
         onConnectionFailure: (server, reason, message) => observer.onConnectionFailure(server, reason, redact(message))
       },
-      idleMs: timeouts.sessionIdleMs,
-      callMs: timeouts.callMs,
+      sessionIdleMs: timeouts.sessionIdleMs,
+      callTimeoutMs: timeouts.callTimeoutMs,
       callTotalMs: timeouts.callTotalMs,
       redact,
       onNotification: (...args) => options.onNotification(stored, ...args)

@@ -32,7 +32,7 @@ export interface UpstreamOptions extends Omit<
   readonly shares: Quota
   /** Bytes of requests in flight, per principal. */
   readonly callBytes: Quota
-  readonly callMs: number
+  readonly callTimeoutMs: number
   readonly callTotalMs: number
   /** Redacts this server's secrets: an upstream may quote them in its errors. */
   readonly redact: (text: string) => string
@@ -205,7 +205,8 @@ const toSessionRequest = (
 })
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { server, negotiation, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
+  const { server, negotiation, client, deadlines, shares, callBytes, observer, callTimeoutMs, callTotalMs, redact } =
+    options
   const redactAnswer = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
   const breaker = createBreaker(() => sessions.discardSpareSessions())
   const { name, transport, session_mode: mode } = server
@@ -234,7 +235,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const begin = (call: Call) => {
     active++
     call.observation?.startUpstream(redact, mode)
-    deadlines.watch(call, callMs, callTotalMs)
+    deadlines.watch(call, callTimeoutMs, callTotalMs)
   }
   const finish = (call: Call, principal: string | null) => {
     if (principal !== null) {

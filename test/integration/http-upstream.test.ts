@@ -565,7 +565,7 @@ test('progress reaches the caller that asked for it, without the token, and coun
     const connection = await newClient(t, upstream.url).open({ era, capabilities: '{}', deadline: soon() })
     const sink = createRecordingSink()
     const call = new Call(toolCall('slow', { ms: 100 }), sink)
-    call.idleMs = 1000
+    call.idleTimeoutMs = 1000
     await connection.send(call)
     const [first] = sink.notifications
     assert.deepEqual(first, ['notifications/progress', '{"progress":1}'])

@@ -12,7 +12,7 @@ const ping = (id: unknown) => readMessage(`{"jsonrpc":"2.0","id":${JSON.stringif
 const note = readMessage('{"jsonrpc":"2.0","method":"notifications/initialized"}', limits)
 
 test('a request that waits in a batch is cancelled before it begins, and the others of the batch are answered', async (t) => {
-  const options = { key: randomBytes(32), maxSessions: 1, quota: createQuota(Infinity), idleMs: 60_000 }
+  const options = { key: randomBytes(32), maxSessions: 1, quota: createQuota(Infinity), sessionIdleMs: 60_000 }
   const sessions = createClientSessions({ ...options, announceEnd() {}, onEnd() {} })
   t.after(() => sessions.close())
   const session = sessions.create('ann', '/mcp', '2025-03-26', {}) as Session

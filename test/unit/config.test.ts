@@ -70,7 +70,7 @@ test('nothing given: development mode on loopback with the embedded store and th
   })
   assert.deepEqual(config.timeouts, {
     connectMs: 30_000,
-    callMs: 60_000,
+    callTimeoutMs: 60_000,
     callTotalMs: 300_000,
     requestBodyMs: 30_000,
     databaseConnectMs: 2_000,

@@ -18,7 +18,7 @@ async function start(t: TestContext) {
     key: Buffer.alloc(32),
     maxSessions: 10,
     quota: createQuota(Infinity),
-    idleMs: 60_000,
+    sessionIdleMs: 60_000,
     onEnd: (session) => replays.endSession(session),
     announceEnd() {}
   })

@@ -148,7 +148,7 @@ test('progress reaches the call of its token, without the token, and counts as l
   const other = recordingSink({ wantsProgress: true })
   void peer.send(new Call(echo, other.sink))
   const call = new Call(echo, sink)
-  call.idleMs = 1_000
+  call.idleTimeoutMs = 1_000
   call.idleDeadline = 0
   void peer.send(call)
   receive('{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1,"message":"ü"}}')

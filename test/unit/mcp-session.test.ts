@@ -23,7 +23,7 @@ function open(t: TestContext, options: Partial<ClientSessionsOptions> = {}) {
     key,
     maxSessions: 100,
     quota: createQuota(Infinity),
-    idleMs: 60_000,
+    sessionIdleMs: 60_000,
     announceEnd() {},
     onEnd: (session) => void ended.push(session),
     ...options
@@ -128,7 +128,7 @@ test('sessions that expire are over here, and no other replica is told', (t) => 
 })
 
 test('a session expires when nobody uses it, but not while a stream is open or a call under way', async (t) => {
-  const { sessions, ended, create } = open(t, { idleMs: 60 })
+  const { sessions, ended, create } = open(t, { sessionIdleMs: 60 })
   const stream = await openStream(t)
   const [idle, streaming, calling] = [create(), create(), create()]
   const active = { id: '1', call: newCall(), slot: -1 }

@@ -205,7 +205,9 @@ test('a spare session that the upstream forgot fails no call, and the call runs 
 })
 
 test('spare sessions end when nobody has called for a while', async (t) => {
-  const { recorder, upstream, call, opened } = await open(t, { sparePool: { ...noSpares, maxSize: 1, idleMs: 300 } })
+  const { recorder, upstream, call, opened } = await open(t, {
+    sparePool: { ...noSpares, maxSize: 1, spareIdleMs: 300 }
+  })
   let calls = 0
   // on a machine of any speed: repeats until two calls were close enough together, and one session served neither
   await until('a spare was opened', async () => {

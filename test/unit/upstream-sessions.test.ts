@@ -46,7 +46,7 @@ async function open(t: TestContext, options: Partial<UpstreamSessionsOptions> = 
     breaker: createBreaker(),
     observer: joinObservers([]),
     connectMs: 2_000,
-    idleMs: 60_000,
+    sessionIdleMs: 60_000,
     sparePool: noSpares,
     onNotification() {},
     ...options
@@ -106,7 +106,7 @@ test('fifty calls of one owner open its session once', async (t) => {
 })
 
 test('a session that nobody uses expires, one in use does not', async (t) => {
-  const { sessions, upstream } = await open(t, { mode: 'stateful', idleMs: 60 })
+  const { sessions, upstream } = await open(t, { mode: 'stateful', sessionIdleMs: 60 })
   const idle = await sessions.acquire(need())
   const used = await sessions.acquire(need({ owner: 'two' }))
   sessions.release(idle)
@@ -146,7 +146,7 @@ test('an opening that failed is not remembered', async (t) => {
       const client = countingClient(upstream.url)
       const options = { client, transport: 'streamable_http', mode, negotiation, processSlots: undefined } as const
       const breaker = createBreaker()
-      const limits = { connectMs: 2_000, idleMs: 60_000, sparePool: noSpares }
+      const limits = { connectMs: 2_000, sessionIdleMs: 60_000, sparePool: noSpares }
       const sessions = createSessions({
         ...{ ...options, ...limits, name: 'alpha', breaker, observer: joinObservers([]) },
         onNotification() {}

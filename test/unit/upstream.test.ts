@@ -152,7 +152,7 @@ test('a call whose session is closed with its owner is over, and is not sent aga
 })
 
 test('a call past its limit is stopped and cancelled upstream', async (t) => {
-  const { upstream, recorder } = await open(t, { callMs: 150 })
+  const { upstream, recorder } = await open(t, { callTimeoutMs: 150 })
   const failed = await failureOf(upstream.call(newCall('slow', { ms: 60_000 }), origin))
   assert.equal(failed.reason, 'timeout')
   await until('the upstream is told', () => recorder.calls('notifications/cancelled').length === 1)
@@ -197,7 +197,9 @@ test('an upstream is kept while its configuration is the same, whatever its swit
 
 test('closing ends the calls of upstreams that were replaced as well', async (t) => {
   const recorder = await startRecorder(null)
-  const upstreams = createUpstreams(() => createFor(recorder.url, { callMs: 60_000, callTotalMs: 60_000 }).upstream)
+  const upstreams = createUpstreams(
+    () => createFor(recorder.url, { callTimeoutMs: 60_000, callTotalMs: 60_000 }).upstream
+  )
   closeAfter(t, upstreams, recorder)
   const failed = failureOf(
     upstreams.get(catalogOf([storedServer('a', [])]).server('a')!).call(newCall('slow', { ms: 60_000 }), origin)
@@ -250,7 +252,7 @@ test('connecting that times out opens it too where a connection is shared, and i
 
 test('UP-04 calls that time out, are refused or answered with nonsense say nothing about connecting', async (t) => {
   const faulty = await startFaulty(null)
-  const { upstream, deadlines } = createFor(faulty.url, { negotiation: legacyNegotiation, callMs: 150 })
+  const { upstream, deadlines } = createFor(faulty.url, { negotiation: legacyNegotiation, callTimeoutMs: 150 })
   closeAfter(t, upstream, deadlines, faulty)
   for (const mode of ['silent', 'reset', 'html', 'bad_gateway', 'wrong_id'] as const) {
     faulty.mode = mode
@@ -263,7 +265,7 @@ test('UP-04 calls that time out, are refused or answered with nonsense say nothi
 })
 
 test('calls beyond the share of their principal are refused at once, those of others are not', async (t) => {
-  const { upstream, recorder } = await open(t, { shares: createQuota(2), callMs: 60_000, callTotalMs: 60_000 })
+  const { upstream, recorder } = await open(t, { shares: createQuota(2), callTimeoutMs: 60_000, callTotalMs: 60_000 })
   const calls = [newCall('slow', { ms: 60_000 }), newCall('slow', { ms: 60_000 })]
   const running = calls.map((call) => failureOf(upstream.call(call, origin)))
   await started(recorder, 2)

@@ -12,7 +12,12 @@ import { legacyNegotiation } from './stored.ts'
 export const sessionNegotiation: Negotiation = { ...legacyNegotiation, hasSessions: true }
 export const dualNegotiation: Negotiation = { ...sessionNegotiation, modern: '2026-07-28' }
 
-export const noSpares = { maxSize: 0, idleMs: 60_000, runInTurn: (work: () => Promise<void>) => work(), onChange() {} }
+export const noSpares = {
+  maxSize: 0,
+  spareIdleMs: 60_000,
+  runInTurn: (work: () => Promise<void>) => work(),
+  onChange() {}
+}
 
 /** Common options of upstreams in tests: a server with sessions, no spares, no watchers. */
 export const defaultOptions = {
@@ -20,9 +25,9 @@ export const defaultOptions = {
   processSlots: undefined,
   observer: joinObservers([]),
   connectMs: 2_000,
-  idleMs: 60_000,
+  sessionIdleMs: 60_000,
   sparePool: noSpares,
-  callMs: 5_000,
+  callTimeoutMs: 5_000,
   callTotalMs: 10_000,
   redact: (text: string) => text,
   onNotification() {}

@@ -98,7 +98,7 @@ export interface ClientSessionsOptions {
   readonly maxSessions: number
   /** Quota of sessions per principal. */
   readonly quota: Quota
-  readonly idleMs: number
+  readonly sessionIdleMs: number
   /** Called when a session ends: deleted, idle too long, or evicted. */
   readonly onEnd: (session: Session) => void
   /** Tells the other replicas that the session ended and its id is no longer valid. */
@@ -170,7 +170,7 @@ class SessionTable implements ClientSessions {
 
   constructor(options: ClientSessionsOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.idleMs)).unref()
+    this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.sessionIdleMs)).unref()
   }
 
   create(
@@ -344,7 +344,7 @@ class SessionTable implements ClientSessions {
     const now = performance.now()
     for (const session of this.#known.values()) {
       if (session.streams.size > 0 || session.calls.size > 0) session.lastUsed = now
-      else if (now - session.lastUsed > this.#options.idleMs) this.expire(session)
+      else if (now - session.lastUsed > this.#options.sessionIdleMs) this.expire(session)
     }
   }
 }

@@ -21,10 +21,10 @@ export interface PoolSizer {
 const HALF_LIFE_MS = 15_000
 
 /**
- * The target is the largest number of calls, within the last `idleMs`, that arrived in the time it takes to replace a
- * session. A single call within `idleMs` gets none, and the target drops to 0 `idleMs` after the last call.
+ * The target is the largest number of calls, within the last `spareIdleMs`, that arrived in the time it takes to replace a
+ * session. A single call within `spareIdleMs` gets none, and the target drops to 0 `spareIdleMs` after the last call.
  */
-export function createPoolSizer(maxSize: number, idleMs: number): PoolSizer {
+export function createPoolSizer(maxSize: number, spareIdleMs: number): PoolSizer {
   /** Times of recent calls, none older than `replaceMs` at the latest call; at most `maxSize` of them. */
   const recent: number[] = []
   let peak = { calls: 0, at: 0 }
@@ -35,19 +35,19 @@ export function createPoolSizer(maxSize: number, idleMs: number): PoolSizer {
   const loadAt = (now: number) => (load === 0 ? 0 : load * 0.5 ** ((now - lastAt) / HALF_LIFE_MS))
   return {
     recordCall(now, replaceMs) {
-      isRepeated = now - lastAt < idleMs
+      isRepeated = now - lastAt < spareIdleMs
       load = loadAt(now) + 1
       lastAt = now
       recent.push(now)
       while (recent.length > maxSize || now - recent[0]! > replaceMs) recent.shift()
-      if (recent.length >= peak.calls || now - peak.at >= idleMs) peak = { calls: recent.length, at: now }
+      if (recent.length >= peak.calls || now - peak.at >= spareIdleMs) peak = { calls: recent.length, at: now }
     },
     targetAt: (now) => ({
-      target: isRepeated && now - lastAt < idleMs ? peak.calls : 0,
+      target: isRepeated && now - lastAt < spareIdleMs ? peak.calls : 0,
       load: loadAt(now)
     }),
     get expiresAt() {
-      return lastAt + idleMs
+      return lastAt + spareIdleMs
     }
   }
 }

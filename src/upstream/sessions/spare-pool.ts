@@ -22,7 +22,7 @@ export interface SparePoolOptions extends Pick<SpareSessionOptions, 'fingerprint
   /** Limit of spare sessions, including those being opened. */
   readonly maxSize: number
   /** Milliseconds after the last matching call before a spare session is closed. */
-  readonly idleMs: number
+  readonly spareIdleMs: number
   /** Opens a session; undefined if no slot is free. Rejects with UpstreamFailure. */
   readonly open: (key: SparePoolKey, stages: ConnectTimings) => Promise<Connection> | undefined
   /** Runs the opening when it is this pool's turn. */
@@ -165,11 +165,11 @@ class GroupedSparePool implements SparePool {
 
   #groupOf(poolKey: SparePoolKey): PoolGroup {
     const { era, capabilities } = poolKey
-    const { maxSize, idleMs } = this.#options
+    const { maxSize, spareIdleMs } = this.#options
     const key = keyOf(poolKey)
     const known = this.#groups.get(key)
     if (known) return known
-    const sizer = createPoolSizer(maxSize, idleMs)
+    const sizer = createPoolSizer(maxSize, spareIdleMs)
     const group: PoolGroup = { era, capabilities, sizer, ready: new Set(), openings: new Set() }
     this.#groups.set(key, group)
     return group

@@ -9,7 +9,7 @@ export interface StatefulSessionsOptions {
   /** Name of the server. */
   readonly name: string
   /** Milliseconds without a request before a session is closed. */
-  readonly idleMs: number
+  readonly sessionIdleMs: number
   readonly open: (request: SessionRequest, timings: ConnectTimings) => Promise<Connection>
   /** Called when a session has closed, for any reason. */
   readonly onEnd: (connection: Connection) => void
@@ -45,7 +45,7 @@ const SWEEP_MS = 10_000
 
 export function createStatefulSessions({
   name,
-  idleMs,
+  sessionIdleMs,
   open,
   onEnd,
   onIdle
@@ -58,7 +58,7 @@ export function createStatefulSessions({
   const sweep = () => {
     const now = performance.now()
     for (const session of sessions.values()) {
-      if (session.users === 0 && now - session.lastUsed > idleMs) session.connection?.close()
+      if (session.users === 0 && now - session.lastUsed > sessionIdleMs) session.connection?.close()
     }
     if (sessions.size > 0 || !sweeper) return
     clearInterval(sweeper)
@@ -91,7 +91,7 @@ export function createStatefulSessions({
       else callbacks?.onOpen(name)
     }, forget)
     sessions.set(key, session)
-    sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
+    sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, sessionIdleMs)).unref()
     return session
   }
   const waitFor = async (session: StatefulSession, request: SessionRequest): Promise<Connection> => {

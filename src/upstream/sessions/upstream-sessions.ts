@@ -51,9 +51,11 @@ export interface UpstreamSessionsOptions extends ConnectorOptions {
   readonly sessionSlots?: SlotPool | undefined
   readonly observer: Pick<Observer, 'onConnected' | 'onConnectionFailure' | 'onSessionTaken'>
   /** Milliseconds without a request before a stateful session is closed. */
-  readonly idleMs: number
+  readonly sessionIdleMs: number
   /** Options of the spare pool in stateless mode. */
-  readonly sparePool: Pick<SparePoolOptions, 'maxSize' | 'idleMs' | 'runInTurn'> & { readonly onChange: () => void }
+  readonly sparePool: Pick<SparePoolOptions, 'maxSize' | 'spareIdleMs' | 'runInTurn'> & {
+    readonly onChange: () => void
+  }
 }
 
 /** Connections of one upstream, managed according to its session mode. */
@@ -242,13 +244,13 @@ function createPool(options: UpstreamSessionsOptions, opener: SessionOpener): Sp
 }
 
 export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
-  const { name, mode, processSlots, sessionSlots, breaker, observer, idleMs } = options
+  const { name, mode, processSlots, sessionSlots, breaker, observer, sessionIdleMs } = options
   const opener = new SessionOpener(options)
   const shared = new SharedConnections(opener)
   const sparePool = createPool(options, opener)
   const stateful = createStatefulSessions({
     name,
-    idleMs,
+    sessionIdleMs,
     open: (request, timings) => opener.openStateful(request, timings),
     onEnd(connection) {
       if (sessionSlots) opener.releases.get(connection)?.()

@@ -127,7 +127,7 @@ export class Call implements SlotItem {
   /** Time at which the call is stopped regardless of progress. */
   totalDeadline = Infinity
   /** Milliseconds by which each progress notification extends the idle deadline. */
-  idleMs = Infinity
+  idleTimeoutMs = Infinity
   stopped: UpstreamFailure | null = null
   /** Called when the deadlines are paused or resumed. */
   onPauseChange: (() => void) | null = null
@@ -168,13 +168,13 @@ export class Call implements SlotItem {
     if (--this.#holds > 0) return
     const now = performance.now()
     this.observation?.resume(now)
-    this.idleDeadline = now + this.idleMs
+    this.idleDeadline = now + this.idleTimeoutMs
     this.totalDeadline = now + this.#totalLeft
     this.onPauseChange?.()
   }
 
   /** Extends the idle deadline after a progress notification (mcp-proxy.md#progress); the total deadline stays. */
   extendIdleDeadline(now: number): void {
-    if (this.#holds === 0) this.idleDeadline = now + this.idleMs
+    if (this.#holds === 0) this.idleDeadline = now + this.idleTimeoutMs
   }
 }

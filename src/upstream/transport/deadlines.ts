@@ -3,8 +3,8 @@ import type { Call } from './call.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
 export interface Deadlines {
-  /** Stops the call with `timeout` after `idleMs` without progress, or after `totalMs`. */
-  watch(call: Call, idleMs: number, totalMs: number): void
+  /** Stops the call with `timeout` after `idleTimeoutMs` without progress, or after `totalTimeoutMs`. */
+  watch(call: Call, idleTimeoutMs: number, totalTimeoutMs: number): void
   forget(call: Call): void
   /** Stops the calls in progress that `isOver` selects. */
   stop(isOver: (call: Call) => boolean, failure: UpstreamFailure): void
@@ -33,11 +33,11 @@ export function createDeadlines(): Deadlines {
     timer = null
   }
   return {
-    watch(call, idleMs, totalMs) {
+    watch(call, idleTimeoutMs, totalTimeoutMs) {
       const now = performance.now()
-      call.idleMs = idleMs
-      call.idleDeadline = now + idleMs
-      call.totalDeadline = now + totalMs
+      call.idleTimeoutMs = idleTimeoutMs
+      call.idleDeadline = now + idleTimeoutMs
+      call.totalDeadline = now + totalTimeoutMs
       calls.add(call)
       timer ??= setInterval(expire, TICK_MS)
     },
