@@ -1,3 +1,4 @@
+import { qualifiedName } from '../domain/names.ts'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { resolveGroup, type Selection } from '../domain/groups.ts'
@@ -213,7 +214,7 @@ function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): 
   const { stored } = server
   const isHttp = stored.transport === 'streamable_http'
   const alias = names.publicPart(kind, name)
-  const publicName = isNamed(kind) ? `${stored.name}__${alias}` : name
+  const publicName = isNamed(kind) ? qualifiedName(stored.name, alias) : name
   const paramHeaders = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
   const problem =
     names.problem(kind, name) ?? problemOf(paramHeaders) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)

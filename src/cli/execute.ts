@@ -8,12 +8,16 @@ import type { CliIo } from './io/io.ts'
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
 
+/** Returns the command as typed, with its parents. */
+const pathOf = (command: Command): string =>
+  command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
+
 /** Reports commander's error in the CLI's form: `error: …`, with a hint for the command that was probably meant. */
-function reportUsageError(text: string, args: readonly string[], io: CliIo): void {
+function reportUsageError(text: string, args: readonly string[], io: CliIo, command: string): void {
   const [, what = text, meant] = /^(?:error: )?(.*?)\s*(?:\(Did you mean (.*)\?\)\s*)?$/s.exec(text)!
   const line = args.join(' ')
   const json = args.includes('--json') || /(^| )(-o|--output)[ =]?json( |$)/.test(line)
-  report(usage(what.trim(), meant === undefined ? 'see `towpath --help`' : `did you mean ${meant}?`), io, {
+  report(usage(what.trim(), meant === undefined ? `see \`${command} --help\`` : `did you mean ${meant}?`), io, {
     json,
     color: !args.includes('--no-color')
   })
@@ -38,7 +42,7 @@ export async function execute(args: readonly string[], io: CliIo): Promise<numbe
     command.exitOverride().configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
-      outputError: (text) => reportUsageError(text, args, io)
+      outputError: (text) => reportUsageError(text, args, io, pathOf(command))
     })
   }
   try {

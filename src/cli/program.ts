@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { PRODUCT } from '../domain/product.ts'
+import { HOMEPAGE, PRODUCT } from '../domain/product.ts'
 import { VERSION } from '../domain/version.ts'
 import { addAdministration } from './commands/administration.ts'
 import { addItems } from './commands/items.ts'
@@ -11,6 +11,18 @@ import type { Runner } from './io/runner.ts'
 /** Sections of the top-level help. */
 const BASIC = 'Basic commands:'
 const ADVANCED = 'Advanced commands:'
+
+const examples = `
+Examples:
+  ${PRODUCT} start --demo                     start a gateway with a demo server
+  ${PRODUCT} register files -- npx -y @modelcontextprotocol/server-filesystem ~/docs
+  ${PRODUCT} register docs --url https://example.com/mcp
+  ${PRODUCT} list servers                     what is registered, and whether it works
+  ${PRODUCT} invoke demo__add --arg a=2 --arg b=40
+  ${PRODUCT} logs --failed --since 1h         what went wrong
+  ${PRODUCT} connect claude-code --write      point a client at the gateway
+
+Documentation: ${HOMEPAGE}#documentation`
 
 /** Creates the command tree. The code of an action is loaded only when its command runs. */
 export function createProgram(run: Runner, start: StartIo): Command {
@@ -27,6 +39,7 @@ export function createProgram(run: Runner, start: StartIo): Command {
     .option('-y, --yes', 'skip confirmation prompts')
     .showSuggestionAfterError()
     .helpCommand('help [command]', 'Show help for a command')
+    .addHelpText('after', examples)
   program.commandsGroup(BASIC)
   addStart(program, start)
   addServers(program, run)

@@ -1,3 +1,4 @@
+import { qualifiedName } from '../domain/names.ts'
 import { allows } from '../domain/allow-list.ts'
 import { canBeBare, missingNames, type GroupRules, type NameLookup } from '../domain/groups.ts'
 import { invalid, notFound } from '../lib/errors.ts'
@@ -55,7 +56,7 @@ function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): v
   const servers = new Set(before?.included_servers)
   const unknown = missingNames(rules, {
     hasServer: (name) => servers.has(name) || hasServer(name),
-    hasTool: (server, name) => tools.has(`${server}__${name}`) || hasTool(server, name)
+    hasTool: (server, name) => tools.has(qualifiedName(server, name)) || hasTool(server, name)
   })
   const problems = [...unknownNames('tool', unknown.tools), ...unknownNames('server', unknown.servers)]
   if (problems.length > 0) throw invalid(problems.join('; '))

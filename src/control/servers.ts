@@ -1,3 +1,4 @@
+import { qualifiedName } from '../domain/names.ts'
 import { notFound } from '../lib/errors.ts'
 import type { ItemKind, UpstreamOffer, StoredServer } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -126,7 +127,8 @@ export function createServers(options: ServersOptions): Servers {
         tx.servers.setEnabled(name, enabled)
       )
       const server = catalog().server(name)
-      const publicName = (kind: ItemKind, own: string) => server?.find(kind, own)?.publicName ?? `${name}__${own}`
+      const publicName = (kind: ItemKind, own: string) =>
+        server?.find(kind, own)?.publicName ?? qualifiedName(name, own)
       const publicNamesOf = (kind: ItemKind, own: readonly string[]) =>
         changed ? own.map((each) => publicName(kind, each)) : []
       return { name, tools_affected: publicNamesOf('tool', tools), prompts_affected: publicNamesOf('prompt', prompts) }

@@ -16,6 +16,9 @@ export const SERVER_NAME_RULE =
  */
 export const isServerName = (name: string): boolean => pattern.test(name) && !name.includes('__') && !name.endsWith('_')
 
+/** Returns the qualified name of an item (http-contract.md#names). */
+export const qualifiedName = (server: string, name: string): string => `${server}__${name}`
+
 /** Splits a qualified name at the first `__` (http-contract.md#names); undefined if there is none. */
 export function splitName(qualified: string): { server: string; name: string } | undefined {
   const at = qualified.indexOf('__')

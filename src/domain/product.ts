@@ -2,3 +2,5 @@
 export const PRODUCT = 'towpath'
 export const TITLE = 'Towpath'
 export const ENV_PREFIX = 'TOWPATH_'
+/** Address of the project; the owner of the packages sets it here and in package.json. */
+export const HOMEPAGE = 'https://github.com/towpath/towpath'

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyRequest } from 'fastify'
+import { ENTERPRISE_MODE_ONLY } from '../domain/error-codes.ts'
 import { AppError } from '../lib/errors.ts'
 import { UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { ifAvailable } from '../http/wait-for-database.ts'
@@ -23,6 +24,8 @@ export default fp(
       done()
       const denied = isForbidden(error)
       if (!refusalStatuses.has(error.statusCode ?? 500) && !denied) return
+      // development mode refuses nobody: the route belongs to the other mode
+      if (error.code === ENTERPRISE_MODE_ONLY) return
       const { caller, address, id } = request
       ifAvailable(() => app.registry.recordRefusal)?.({
         actor: caller ? { kind: caller.kind, name: caller.name } : { kind: 'anonymous', name: 'anonymous' },

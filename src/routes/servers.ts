@@ -1,19 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import type { Caller } from '../catalog/caller.ts'
 import { invalid } from '../lib/errors.ts'
 import { auditChange } from '../control/audit-change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import {
   AuthorizationRequired,
   ForceQuery,
+  IncludeQuery,
   Refresh,
   RegisteredServer,
   Server,
+  type ServerHealthRecord,
   ServerInput,
   ServerState,
   ServerSwitches,
   ServerSwitchesPatch
 } from '../schemas/server.ts'
+import type { ServerView } from '../schemas/dashboard/servers.ts'
 import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
 import { withServer } from './mcpjungle.ts'
 import { toServerConfig } from './server-config.ts'
@@ -39,14 +43,53 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
   addConfigs(app)
 }
 
+const isAdmin = (kind: Caller['kind']) => kind === 'admin' || kind === 'development'
+
+/** Returns the health of servers by name; errors and figures of calls are for administrators. */
+const healthOf = (views: readonly ServerView[], { kind }: Caller): Map<string, ServerHealthRecord> =>
+  new Map(
+    views.map(({ name, status, status_since, last_error, tool_count, prompt_count, resource_count, stats_24h }) => [
+      name,
+      {
+        status,
+        ...(status_since === undefined ? {} : { since: status_since }),
+        ...(isAdmin(kind) && last_error !== undefined ? { last_error } : {}),
+        ...{ tool_count, prompt_count, resource_count },
+        ...(isAdmin(kind) && stats_24h
+          ? {
+              calls_24h: {
+                calls: stats_24h.calls,
+                failed: stats_24h.failed,
+                ...(stats_24h.p95_ms === undefined ? {} : { p95_ms: stats_24h.p95_ms })
+              }
+            }
+          : {})
+      }
+    ])
+  )
+
 function addReads(app: App): void {
   app.get(
     '/servers',
     {
       config: user,
-      schema: { tags, operationId: 'listServers', summary: 'List servers', response: { 200: Type.Array(ref(Server)) } }
+      schema: {
+        tags,
+        operationId: 'listServers',
+        summary: 'List servers',
+        querystring: IncludeQuery,
+        response: { 200: Type.Array(ref(Server)) }
+      }
     },
-    (request) => app.gateway.servers.list(callerOf(request))
+    async (request) => {
+      const servers = app.gateway.servers.list(callerOf(request))
+      if (request.query.include === undefined) return servers
+      const health = healthOf(await app.gateway.dashboard.servers(), callerOf(request))
+      return servers.flatMap((server) => {
+        const own = health.get(server.name)
+        return own ? [{ ...server, health: own }] : []
+      })
+    }
   )
 
   app.get(
@@ -58,10 +101,17 @@ function addReads(app: App): void {
         operationId: 'getServer',
         summary: 'Get a server',
         params,
+        querystring: IncludeQuery,
         response: { 200: ref(Server), ...errorResponses(404) }
       }
     },
-    (request) => app.gateway.servers.get(callerOf(request), request.params.name)
+    async (request) => {
+      const { name } = request.params
+      const server = app.gateway.servers.get(callerOf(request), name)
+      if (request.query.include === undefined) return server
+      const health = healthOf([await app.gateway.dashboard.server(name)], callerOf(request)).get(name)!
+      return { ...server, health }
+    }
   )
 }
 

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ServerStatus } from './server-status.ts'
 import { LeftOutItem } from './left-out.ts'
 import { ref, StringEnum, Text, TextList, TextMap } from './shared.ts'
 
@@ -24,6 +25,36 @@ const unservedMembers = {
   )
 }
 
+/** State of a server by its last contact, and its calls of the last day. */
+export const ServerHealthRecord = Type.Object(
+  {
+    status: ServerStatus,
+    since: Type.Optional(Type.String({ format: 'date-time', description: 'Time of the change to this status' })),
+    last_error: Type.Optional(Type.String({ description: 'For administrators, while the last contact failed' })),
+    tool_count: Type.Integer(),
+    prompt_count: Type.Integer(),
+    resource_count: Type.Integer({ description: 'Resources and resource templates' }),
+    calls_24h: Type.Optional(
+      Type.Object(
+        {
+          calls: Type.Integer(),
+          failed: Type.Integer(),
+          p95_ms: Type.Optional(Type.Number({ description: 'Absent without completed calls' }))
+        },
+        { description: 'For administrators; absent while the call log cannot be read' }
+      )
+    )
+  },
+  { $id: 'ServerHealth' }
+)
+export type ServerHealthRecord = Static<typeof ServerHealthRecord>
+
+export const IncludeQuery = Type.Object({
+  include: Type.Optional(
+    StringEnum(['health'], { description: '`health`: adds the state of the server by its last contact' })
+  )
+})
+
 /** A server (http-contract.md#server-object); lists contain only `left_out_count`. */
 export const Server = Type.Object(
   {
@@ -41,7 +72,8 @@ export const Server = Type.Object(
         Type.Array(Type.String(), { description: 'Warnings about settings that have no effect; usually absent' })
       )
     ),
-    ...unservedMembers
+    ...unservedMembers,
+    health: Type.Optional({ ...ref(ServerHealthRecord), description: 'With `include=health`' })
   },
   { $id: 'Server' }
 )

@@ -107,7 +107,10 @@ async function testFollowingLogs({ gateway, cli }: Setup): Promise<void> {
   const failed = await listed('--failed')
   assert.ok(failed.every(({ outcome }) => outcome === 'tool_error'))
   const table = (await cli(['logs', '--limit', '2'])).out
-  assert.match(table, /^AT +OUTCOME +MS +CALLER +ITEM +ERROR\n.* ok .* alpha: echo\n.* tool_error .* alpha: fail\n$/)
+  assert.match(table, /^AT +OUTCOME +MS +CALLER +ITEM +ERROR\n.* ok .* alpha__echo\n.* tool_error .* alpha__fail\n$/)
+  assert.equal((await listed('--since', '1d')).length, before + 2)
+  assert.deepEqual(await listed('--since', '2999-01-01'), [])
+  assert.equal((await cli(['logs', '--since', 'yesterday'])).code, 2)
   assert.match((await cli(['logs', '--limit', '1'])).err, /older calls exist/)
   assert.equal((await cli(['logs', '--limit', 'x'])).code, 2)
   assert.equal((await cli(['logs', '-f', '-o', 'yaml'])).code, 2)
@@ -146,7 +149,7 @@ async function testDoctor({ gateway, cli, url }: Setup): Promise<void> {
   const open = await cli(['doctor'])
   assert.equal(open.code, 1)
   assert.match(open.out, /^STATUS +CHECK +FINDING\nFAIL +config_file +.* is accessible to other users \(mode 0640/)
-  assert.match(open.err, /hint: config_file: chmod 600 .*\n(.*\n)*1 of \d+ checks failed\n$/)
+  assert.match(open.err, /hint: config_file: chmod 600 .*\n(.*\n)*\d+ of \d+ checks passed, 1 failed.*\n$/)
   await chmod(path, 0o600)
   assert.equal((await checksOf(cli, 0)).get('config_file')!.status, 'pass')
 

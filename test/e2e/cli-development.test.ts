@@ -35,10 +35,10 @@ test('a server is registered, read, switched, tested, replaced and removed, in d
   assert.equal((await cli(['add', 'alpha', '--url', recorder.url, '--force'])).code, 0)
 
   const listed = await cli(['list', 'servers'])
-  assert.match(listed.out, /^NAME +STATE +TRANSPORT +TARGET\nalpha +enabled +streamable_http +http/)
+  assert.match(listed.out, /^NAME +STATUS +TOOLS +CALLS +P95 +TARGET\nalpha +connected +\d+ +0 +http/)
   assert.deepEqual((await cli(['list', 'server', '-o', 'name'])).out, 'alpha\ndemo\n')
   const asJson = await cli(['list', 'servers', '-o', 'json'])
-  assert.deepEqual(asJson.json, (await gateway.get('/api/v0/servers')).body)
+  assert.deepEqual(asJson.json, (await gateway.get('/api/v0/servers?include=health')).body)
   assert.deepEqual(parse((await cli(['list', 'servers', '-o', 'yaml'])).out), asJson.json)
   assert.match((await cli(['ls', 'servers', '-o', 'wide'])).out, /SESSION MODE/)
 

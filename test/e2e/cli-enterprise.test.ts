@@ -6,7 +6,8 @@ import { parse } from 'yaml'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { addCleanup } from '../store.ts'
 import { commandLine, type CommandLine } from './cli.ts'
-import { clientRecord, skip, startEmpty, userRecord } from './enterprise.ts'
+import { clientRecord, skip, startEmpty, startEnterprise, userRecord } from './enterprise.ts'
+import { startGateway } from './harness.ts'
 
 const configOf = async ({ home }: CommandLine) => parse(await readFile(join(home, '.towpath.conf'), 'utf8'))
 
@@ -99,4 +100,44 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
   assert.equal((await user(['list', 'tools'])).code, 4)
   assert.equal((await admin(['delete', 'user', 'dev'])).code, 0)
   assert.equal((await admin(['delete', 'user', 'admin'])).code, 5)
+})
+
+test('doctor fails when a server fails, lists only that, and leaves no rows in the audit log', { skip }, async (t) => {
+  const gateway = await startEnterprise(t)
+  const recorder = await startRecorder(null, { name: 'alpha' })
+  const admin = await commandLine(t, { TOWPATH_REGISTRY: gateway.url, TOWPATH_TOKEN: gateway.tokens.admin })
+  const user = await commandLine(t, { TOWPATH_REGISTRY: gateway.url, TOWPATH_TOKEN: gateway.tokens.user })
+  assert.equal((await admin(['register', 'alpha', '--url', recorder.url])).code, 0)
+  const rows = async () => (await admin(['audit', '--json'])).json.entries.length as number
+  const before = await rows()
+  const healthy = await admin(['doctor'])
+  assert.equal(healthy.code, 0, healthy.out + healthy.err)
+  await recorder.close()
+  assert.notEqual((await admin(['test', 'alpha'])).code, 0)
+  const contacts = await rows()
+  const broken = await admin(['doctor'])
+  assert.equal(broken.code, 1)
+  assert.match(broken.out, /^STATUS +CHECK +FINDING\nFAIL +server:alpha +alpha is failing: /)
+  assert.match(broken.err, /1 failed/)
+  assert.ok(contacts > before)
+  assert.equal(await rows(), contacts)
+
+  const [seen] = (await user(['list', 'servers', '--json'])).json as { health: object }[]
+  assert.deepEqual(Object.keys(seen!.health).toSorted(), [
+    'prompt_count',
+    'resource_count',
+    'since',
+    'status',
+    'tool_count'
+  ])
+  const [known] = (await admin(['list', 'servers', '--json'])).json as { health: { last_error: string } }[]
+  assert.match(known!.health.last_error, /refused|closed|fetch failed|reach/)
+})
+
+test('doctor leaves no rows in the audit log of a development gateway', async (t) => {
+  const gateway = await startGateway(t)
+  const cli = await commandLine(t, { TOWPATH_REGISTRY: gateway.url })
+  assert.equal((await cli(['doctor'])).code, 0)
+  assert.equal((await cli(['status'])).code, 0)
+  assert.deepEqual((await gateway.get('/api/v0/audit')).body.entries, [])
 })

@@ -116,6 +116,16 @@ test('applying unchanged files changes nothing', async () => {
   assert.equal(again.err, 'no changes: all 3 match the files\n')
 })
 
+test('a preview needs no secrets: values whose variables are not set count as unchanged', async () => {
+  const { cli, first } = await restored()
+  const env = Object.fromEntries(Object.keys(secrets).map((name) => [name, undefined]))
+  const preview = await cli(['apply', '-f', first.folder, '--dry-run', '--json'], { env })
+  assert.deepEqual([preview.code, changesOf(preview)], [0, []], preview.err)
+  const applied = await cli(['apply', '-f', first.folder], { env })
+  assert.equal(applied.code, 2)
+  assert.match(applied.err, /not set/)
+})
+
 test('an export applied to an empty gateway restores the same state, and exports the same bytes', async () => {
   const { gateway, cli, state, before, first } = await restored()
   for (const args of [

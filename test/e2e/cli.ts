@@ -35,7 +35,7 @@ export interface CommandLine {
 /** Runs the command line in this process against any gateway; `env` applies to every run. */
 export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): Promise<CommandLine> {
   const home = await tempDir(t)
-  const program = join(home, 'towpath.js')
+  const program = join(await tempDir(t), 'towpath.js')
   await writeFile(program, '')
   const once = async (args: readonly string[], options: CliOptions = {}): Promise<CommandResult> => {
     let out = ''

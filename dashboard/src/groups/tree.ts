@@ -1,4 +1,5 @@
-import type { Flag, ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
+import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
+import type { ServerStatus } from '../../../src/schemas/server-status.ts'
 import { annotationsOf } from '../tools/annotations.ts'
 import { matches, wordsOf } from '../tools/filter.ts'
 import type { DraftSelection } from './draft.ts'

@@ -1,4 +1,4 @@
-import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
+import type { ServerStatus } from '../../../src/schemas/server-status.ts'
 import { wordsOf, type ToolFilter } from './filter.ts'
 
 /** Members common to tools, prompts and resources. */

@@ -1,4 +1,4 @@
-import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
+import type { ServerStatus } from '../../../src/schemas/server-status.ts'
 import { link } from '../router.ts'
 
 interface ServerNoticeProps {

@@ -1,6 +1,6 @@
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import type { Check } from '../../../src/schemas/dashboard/diagnostics.ts'
-import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
+import type { ServerStatus } from '../../../src/schemas/server-status.ts'
 import { Shape, type Tone } from './icons.tsx'
 
 /** State as shape, word and colour. */

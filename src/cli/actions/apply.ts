@@ -50,7 +50,7 @@ async function confirmDeletions(cli: Cli, steps: readonly Step[]): Promise<boole
 
 /** Changes the gateway to the state that the files declare; undeclared resources stay, except with `--prune`. */
 export const apply: Action<Flags> = async (cli, _args, { file, prune = false, dryRun = false }) => {
-  const context = await readPlanContext(cli, file)
+  const context = await readPlanContext(cli, file, dryRun)
   const steps = await planSteps(context, prune)
   const unchanged = context.desired.length - steps.filter(({ action }) => action !== 'delete').length
   const show = (results: readonly Result[]) => cli.show(...planView(results, unchanged, dryRun))

@@ -16,7 +16,9 @@ export const listOf =
   (kind: KindName): Action<Flags> =>
   async (cli, _args, { server, group }) => {
     const { path, plural } = KINDS[kind]
-    const listed = cli.api.get<readonly Records[typeof kind][]>(withQuery(path, { server }))
+    const listed = cli.api.get<readonly Records[typeof kind][]>(
+      withQuery(path, kind === 'server' ? { include: 'health' } : { server })
+    )
     const answer = server === undefined ? await listed : await withSuggestion(cli, 'server', server, listed)
     const chosen = group === undefined ? answer : { body: await servedBy(group, answer.body) }
     if (chosen.body.length === 0) cli.note(`no ${plural.replace('mcp-', 'MCP ')}`)

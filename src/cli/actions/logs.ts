@@ -4,7 +4,9 @@ import type { Static } from '@sinclair/typebox'
 import { withQuery } from '../io/api.ts'
 import type { Cli } from '../io/cli.ts'
 import { usage } from '../io/failure.ts'
-import type { Column } from '../output/records.ts'
+import { localTime, momentOf } from '../io/moments.ts'
+import { qualifiedName } from '../../domain/names.ts'
+import type { Colour, Column } from '../output/records.ts'
 import type { Action } from '../io/runner.ts'
 import { row } from '../output/table.ts'
 import { rowsView } from '../output/views.ts'
@@ -15,6 +17,7 @@ interface Flags {
   readonly tool?: string
   readonly caller?: string
   readonly failed?: boolean
+  readonly since?: string
   readonly limit: string
 }
 
@@ -24,28 +27,48 @@ const PAGE = 500
 /** Ids kept for deduplication: replicas may write rows late, before those already shown. */
 const MAX_KNOWN = 2_000
 
+/** The name that `towpath invoke` takes; of a resource the URI. */
+const nameOf = ({ kind, server, item = '' }: CallEntry): string =>
+  server === undefined || kind === 'resource' ? item : qualifiedName(server, item)
+
+/** The error without the part that the item's name says already. */
+const errorOf = ({ error, server }: CallEntry): string | undefined => {
+  const prefix = `server ${JSON.stringify(server)}: `
+  return error?.startsWith(prefix) ? error.slice(prefix.length) : error
+}
+
+const outcomeColours: Readonly<Record<CallEntry['outcome'], Colour | undefined>> = {
+  ok: undefined,
+  tool_error: 'yellow',
+  failed: 'red',
+  timeout: 'red',
+  cancelled: 'dim',
+  refused: 'yellow'
+}
+
 const columns: readonly Column<CallEntry>[] = [
-  { head: 'at', value: ({ at }) => at },
-  { head: 'outcome', value: ({ outcome }) => outcome },
+  { head: 'at', value: ({ at }) => localTime(at), colour: () => 'dim' },
+  { head: 'outcome', value: ({ outcome }) => outcome, colour: ({ outcome }) => outcomeColours[outcome] },
   { head: 'ms', value: ({ total_ms }) => String(Math.round(total_ms)) },
   { head: 'caller', value: ({ caller, caller_kind }) => caller || caller_kind },
   { head: 'endpoint', value: ({ endpoint }) => endpoint, isWide: true },
   { head: 'kind', value: ({ kind }) => kind, isWide: true },
-  { head: 'item', value: ({ server, item }) => (server === undefined ? item : `${server}: ${item ?? ''}`) },
+  { head: 'client', value: ({ client }) => client, isWide: true },
+  { head: 'item', value: nameOf },
   { head: 'request', value: ({ request_id }) => request_id, isWide: true },
-  { head: 'error', value: ({ error }) => error }
+  { head: 'error', value: errorOf }
 ]
 /** Minimum column widths while following, when later rows are unknown. */
-const WIDTHS: Readonly<Record<string, number>> = { at: 24, outcome: 10, ms: 6, caller: 12, endpoint: 12, item: 28 }
+const WIDTHS: Readonly<Record<string, number>> = { at: 19, outcome: 10, ms: 6, caller: 12, endpoint: 12, item: 28 }
 
 type Page = Static<typeof CallPage>
 type Query = Readonly<Record<string, string | undefined>>
 
 const pageOf = (cli: Cli, query: Query) => cli.api.get<Page>(withQuery('/api/v0/calls', query))
 
-export const logs: Action<Flags> = async (cli, _args, { follow, failed, limit, ...filter }) => {
+export const logs: Action<Flags> = async (cli, _args, { follow, failed, since, limit, ...filter }) => {
   const { server, tool, caller } = filter
-  const query: Query = { server, tool, caller, ...(failed ? { failed: 'true' } : {}) }
+  const query: Query = { server, tool, caller, ...(failed ? { failed: 'true' } : {}), from: momentOf(since, '--since') }
   if (follow) return followCalls(cli, query, limit)
   const answer = await pageOf(cli, { ...query, limit })
   const { calls, next_before } = answer.body
@@ -66,13 +89,22 @@ function createPrinter(cli: Cli): (calls: readonly CallEntry[]) => void {
     throw usage('logs --follow does not support YAML', 'use -o json, which prints one line per call')
   const shown = columns.filter(({ isWide }) => !isWide || cli.format === 'wide')
   const widths = shown.map(({ head }) => WIDTHS[head] ?? 8)
-  const line = (texts: readonly string[]) => row(texts, widths)
-  if (cli.format === 'table' || cli.format === 'wide') cli.out(line(shown.map(({ head }) => head.toUpperCase())))
+  const head = shown.map(({ head: text }) => text.toUpperCase())
+  const line = (call: CallEntry) =>
+    row(
+      shown.map(({ value }) => value(call) ?? ''),
+      widths,
+      (text, column) => {
+        const colour = shown[column]!.colour?.(call)
+        return colour === undefined ? text : cli.paint(colour, text)
+      }
+    )
+  if (cli.format === 'table' || cli.format === 'wide') cli.out(row(head, widths))
   return (calls) => {
     for (const call of calls) {
       if (cli.format === 'json') cli.out(JSON.stringify(call))
       else if (cli.format === 'name') cli.out(call.id)
-      else cli.out(line(shown.map(({ value }) => value(call) ?? '')))
+      else cli.out(line(call))
     }
   }
 }

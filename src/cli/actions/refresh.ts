@@ -8,7 +8,14 @@ import type { Action } from '../io/runner.ts'
 import { recordView } from '../output/views.ts'
 
 const read = (cli: Cli, name: string) =>
-  withSuggestion(cli, 'server', name, cli.api.post<Static<typeof Refresh>>(`${itemPath('server', name)}/refresh`))
+  withSuggestion(
+    cli,
+    'server',
+    name,
+    cli.api.post<Static<typeof Refresh>>(`${itemPath('server', name)}/refresh`, undefined, {
+      reason: `reading the lists of ${name}`
+    })
+  )
 
 export const refresh: Action = async (cli, [name = '']) => {
   const answer = await read(cli, name)

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { Server } from '../../schemas/server.ts'
+import { escapeText } from '../../domain/text/text.ts'
 import type { Cli } from '../io/cli.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { expandVariables, parsePairs, readObjects, type InputObject } from '../io/input.ts'
@@ -121,9 +122,21 @@ async function send(cli: Cli, each: InputObject, flags: Flags): Promise<Registra
   return cli.api.get<ServerRecord>(itemPath('server', name))
 }
 
+/** What the gateway does meanwhile: a first start of a package runner may take half a minute. */
+const waitingFor = ({ command, url }: InputObject['value']): string =>
+  typeof command === 'string' ? `starting ${escapeText(command, 60)}` : `connecting to ${hostOf(url)}`
+
+const hostOf = (url: unknown): string => {
+  try {
+    return new URL(String(url)).host
+  } catch {
+    return 'the server'
+  }
+}
+
 async function post(cli: Cli, { value }: InputObject, { force }: Flags): Promise<RegistrationResponse> {
   try {
-    return await cli.api.post(`/api/v0/servers${force ? '?force=true' : ''}`, value)
+    return await cli.api.post(`/api/v0/servers${force ? '?force=true' : ''}`, value, { reason: waitingFor(value) })
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.conflict) throw error
     throw new Failure(error.exitCode, error.message, { hint: 'replace it with --force', code: error.code })

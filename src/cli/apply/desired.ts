@@ -56,12 +56,16 @@ function toDesired(input: InputObject, kind: FileKind): DesiredResource {
   return kind === 'server' ? { kind, name, ...splitSwitches(cleaned) } : { kind, name, input: cleaned }
 }
 
-/** Reads the declarations of a file or folder and expands variables. Throws if a resource is declared twice. */
-export async function readDesired(cli: Cli, path: string): Promise<DesiredResource[]> {
+/**
+ * Reads the declarations of a file or folder and expands variables; `keepsUnset`: references to unset variables stay.
+ * Throws if a resource is declared twice.
+ */
+export async function readDesired(cli: Cli, path: string, keepsUnset: boolean): Promise<DesiredResource[]> {
   const sources = await sourcesIn(path)
   const input = await readInputFiles(
     cli.io,
-    sources.map(({ file }) => file)
+    sources.map(({ file }) => file),
+    keepsUnset
   )
   const kinds = new Map(sources.map(({ file, kind }) => [file, kind]))
   const desired = input.map((each) => {

@@ -6,6 +6,8 @@ import { readDesired, type DesiredResource } from './desired.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { itemPath, KINDS } from '../io/kinds.ts'
 import { diffResource, normalise, type Change } from './plan.ts'
+import { isObject } from '../../domain/is-object.ts'
+import type { InputObject } from '../io/input.ts'
 import { resolveToken } from '../io/secret.ts'
 import { readCurrent } from './state.ts'
 import { readSwitches, setSwitches, currentSwitches } from './switches.ts'
@@ -120,14 +122,40 @@ async function planPrune({ cli, desired, current }: PlanContext): Promise<Step[]
   return steps
 }
 
-export async function readPlanContext(cli: Cli, path: string): Promise<PlanContext> {
-  const all = await readDesired(cli, path)
+const REFERENCE = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/
+
+/** Replaces strings that still refer to a variable by the current value at the same place. */
+function fillUnset(declared: unknown, current: unknown): unknown {
+  if (typeof declared === 'string') return REFERENCE.test(declared) && current !== undefined ? current : declared
+  if (Array.isArray(declared)) {
+    const others: readonly unknown[] = Array.isArray(current) ? current : []
+    return declared.map((each, index) => fillUnset(each, others[index]))
+  }
+  if (!isObject(declared)) return declared
+  const other = isObject(current) ? current : {}
+  return Object.fromEntries(Object.entries(declared).map(([key, each]) => [key, fillUnset(each, other[key])]))
+}
+
+/** A token is compared with nothing: the gateway never returns it. */
+function withCurrentSecrets(desired: DesiredResource, current: PlanContext['current']): DesiredResource {
+  const { kind, name, input } = desired
+  const before = current.get(kind)?.get(name)
+  const { access_token: token, ...rest } = input.value
+  const isUnset = typeof token === 'string' && REFERENCE.test(token)
+  const value = fillUnset(before && isUnset ? rest : input.value, before) as InputObject['value']
+  return { ...desired, input: { ...input, value } }
+}
+
+/** `isPreview`: nothing will be sent, so that secrets whose variables are unset count as unchanged. */
+export async function readPlanContext(cli: Cli, path: string, isPreview: boolean): Promise<PlanContext> {
+  const all = await readDesired(cli, path, isPreview)
   const current = new Map<FileKind, ReadonlyMap<string, Members> | undefined>()
   for (const kind of FILE_KINDS.filter((each) => all.some((desired) => desired.kind === each)))
     current.set(kind, await readCurrent(cli, kind))
   const desired = all.filter(({ kind }) => current.get(kind))
   if (desired.length < all.length) cli.warn('the gateway is in development mode: clients and users are skipped')
-  return { cli, desired, current }
+  const kept = isPreview ? desired.map((each) => withCurrentSecrets(each, current)) : desired
+  return { cli, desired: kept, current }
 }
 
 /** Plans all steps before any request changes the gateway. */

@@ -4,7 +4,6 @@ import { leftOutTitle } from '../../domain/left-out.ts'
 import type { Check, Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
 import type { User } from '../../schemas/principal.ts'
 import type { Server } from '../../schemas/server.ts'
-import type { Stats } from '../../schemas/stats.ts'
 import type { Cli } from '../io/cli.ts'
 import { EXIT, Failure } from '../io/failure.ts'
 
@@ -43,7 +42,7 @@ export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
   const who = await request<Static<typeof User>>(cli, '/api/v0/users/whoami')
   if (!(who instanceof Failure)) {
     return {
-      checks: [readiness, tokenCheck(who), await checkEndpoint(cli), ...(await checkCalls(cli, who))],
+      checks: [readiness, tokenCheck(who), ...(await checkServers(cli))],
       isRefused: false
     }
   }
@@ -60,21 +59,6 @@ const tokenCheck = ({ name, role }: Static<typeof User>): Check => ({
   title: `Signed in as ${name} (${role})`
 })
 
-/** Checks the MCP endpoint with a request without a token, which must be refused. */
-async function checkEndpoint(cli: Cli): Promise<Check> {
-  const since = performance.now()
-  const about = () => ({ id: 'mcp', ms: Math.round(performance.now() - since) })
-  try {
-    await cli.api.send('POST', '/mcp', {}, { token: null })
-    return { ...about(), status: 'fail', title: 'The MCP endpoint requires no token' }
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    if (error.exitCode === EXIT.refused)
-      return { ...about(), status: 'pass', title: 'The MCP endpoint answers and requires a token' }
-    return { ...about(), ...failed('mcp', error) }
-  }
-}
-
 const leftOutCheck = (name: string, count: number): Check => ({
   id: `left_out:${name}`,
   status: 'warn',
@@ -82,29 +66,53 @@ const leftOutCheck = (name: string, count: number): Check => ({
   hint: `run \`towpath get server ${name}\` for the reasons`
 })
 
-/** Checks the servers by their calls of the last day, which administrators may see; makes no calls. */
-async function checkCalls(cli: Cli, { role }: Static<typeof User>): Promise<Check[]> {
-  const servers = await request<readonly Static<typeof Server>[]>(cli, '/api/v0/servers')
+type ServerRecord = Static<typeof Server>
+
+const failedCalls = ({ name, health }: ServerRecord): Check | undefined => {
+  const { calls = 0, failed: wrong = 0 } = health?.calls_24h ?? {}
+  if (wrong === 0 || wrong * 2 < calls) return undefined
+  return {
+    id: `calls:${name}`,
+    status: 'warn',
+    title: `${name}: ${wrong} of ${calls} calls failed in the last 24 hours`,
+    hint: `run \`towpath test ${name}\` and \`towpath logs --failed --server ${name}\``
+  }
+}
+
+/** Result and text of each status, and the next step. */
+const findings: Readonly<
+  Record<NonNullable<ServerRecord['health']>['status'], readonly [Check['status'], string, string?]>
+> = {
+  connected: ['pass', 'is connected'],
+  connecting: ['pass', 'is connecting'],
+  sign_in_needed: ['fail', 'needs a sign-in', 'sign in again: `towpath register`, or the dashboard'],
+  failing: ['fail', 'is failing', 'run `towpath test NAME` to connect again'],
+  disabled: ['pass', 'is disabled'],
+  unknown: ['pass', 'has not been contacted yet']
+}
+
+const serverCheck = ({ name, health }: ServerRecord): Check => {
+  const [status, text, hint] = findings[health?.status ?? 'unknown']
+  return {
+    id: `server:${name}`,
+    status,
+    title: `${name} ${text}`,
+    ...(health?.last_error === undefined ? {} : { detail: health.last_error }),
+    ...(hint === undefined ? {} : { hint: hint.replace('NAME', name) })
+  }
+}
+
+/** Checks the servers by their last contact and their calls of the last day; contacts none of them. */
+async function checkServers(cli: Cli): Promise<Check[]> {
+  const servers = await request<readonly ServerRecord[]>(cli, '/api/v0/servers?include=health')
   if (servers instanceof Failure) return [failed('servers', servers)]
-  const stats = role === 'admin' ? await request<Stats>(cli, '/api/v0/stats?range=24h') : undefined
-  if (stats instanceof Failure) return [failed('calls', stats)]
-  const strips = new Map(stats?.servers.map((strip) => [strip.server, strip]))
-  const leftOut = servers.flatMap(({ name, left_out_count: count }): Check[] =>
-    count === undefined ? [] : [leftOutCheck(name, count)]
-  )
-  const answers = servers.map(({ name, enabled }): Check => {
-    const id = `server:${name}`
-    if (!enabled) return { id, status: 'pass', title: `${name} is disabled` }
-    const { calls = 0, failed: wrong = 0 } = strips.get(name) ?? {}
-    if (calls === 0) return { id, status: 'pass', title: `${name} is enabled` }
-    const title = `${name}: ${wrong} of ${calls} calls failed in the last 24 hours`
-    if (wrong * 2 < calls) return { id, status: 'pass', title }
-    return {
-      id,
-      status: 'warn',
-      title,
-      hint: `run \`towpath test ${name}\` and \`towpath logs --failed --server ${name}\``
-    }
+  return servers.flatMap((server) => {
+    const calls = failedCalls(server)
+    const { name, left_out_count: leftOut } = server
+    return [
+      serverCheck(server),
+      ...(calls ? [calls] : []),
+      ...(leftOut === undefined ? [] : [leftOutCheck(name, leftOut)])
+    ]
   })
-  return [...answers, ...leftOut]
 }

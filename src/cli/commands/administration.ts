@@ -41,7 +41,8 @@ export function addAdministration(program: Command, run: Runner): void {
 
   program
     .command('audit')
-    .description('Show the audit log: changes and refusals')
+    .description('Show the audit log, newest last: changes and refusals')
+    .option('--since <time>', 'start of the period: 30m, 2h, 7d or ISO 8601')
     .option('--actor <name>', 'only entries of this user or client')
     .option('--action <action>', 'only this action, for example server.create')
     .option('--target <name>', 'only entries about this server, user or other target')
@@ -60,8 +61,15 @@ export function addAdministration(program: Command, run: Runner): void {
     .option('--tool <name>', 'only calls of this tool, <server>__<tool>')
     .option('--caller <name>', 'only calls of this user or MCP client')
     .option('--failed', 'only failed calls: tool_error, failed and timeout')
+    .option('--since <time>', 'only calls since: 30m, 2h, 7d or ISO 8601')
     .option('--limit <n>', 'maximum number of past calls', '100')
     .action(run(async () => (await import('../actions/logs.ts')).logs))
+
+  program
+    .command('top')
+    .description('Show the servers and tools with the most calls, and the slowest tools')
+    .option('--range <range>', 'period: 1h, 24h or 7d', '1h')
+    .action(run(async () => (await import('../actions/top.ts')).top))
 
   const keys = program.command('keys').description('Manage the encryption key')
   keys

@@ -4,7 +4,7 @@ import type { Runner } from '../io/runner.ts'
 /** Adds the commands that run the gateway as a service of systemd or launchd. */
 export function addService(program: Command, run: Runner): void {
   const service = program.command('service').description('Run the gateway as a service of systemd or launchd')
-  const load = () => import('../actions/service.ts')
+  const load = () => import('../service/service.ts')
   const add = (usage: string, description: string) =>
     service
       .command(usage)

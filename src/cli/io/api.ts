@@ -16,6 +16,8 @@ export interface SendOptions {
   /** Replaces the connection's token; null sends none. */
   readonly token?: string | null
   readonly timeoutMs?: number | undefined
+  /** Shown while the answer is awaited, for example `connecting to the server "x"`. */
+  readonly reason?: string
 }
 
 /** HTTP client of the gateway. Throws a Failure on any error status. */
@@ -23,7 +25,7 @@ export interface Api {
   readonly registry: string
   send<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<ApiResponse<T>>
   get<T>(path: string): Promise<ApiResponse<T>>
-  post<T>(path: string, body?: unknown): Promise<ApiResponse<T>>
+  post<T>(path: string, body?: unknown, options?: SendOptions): Promise<ApiResponse<T>>
   put<T>(path: string, body: unknown): Promise<ApiResponse<T>>
   remove(path: string): Promise<ApiResponse<undefined>>
 }
@@ -119,7 +121,10 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(options.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(options.timeoutMs) })
       })
-      ;[response, text] = await waiting(request.then(async (answer) => [answer, await answer.text()] as const))
+      ;[response, text] = await waiting(
+        request.then(async (answer) => [answer, await answer.text()] as const),
+        options.reason
+      )
     } catch (cause) {
       traceResult('failed')
       throw unreachable(cause, registry)
@@ -134,7 +139,7 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
     registry,
     send,
     get: (path) => send('GET', path),
-    post: (path, body) => send('POST', path, body),
+    post: (path, body, options) => send('POST', path, body, options),
     put: (path, body) => send('PUT', path, body),
     remove: (path) => send('DELETE', path)
   }

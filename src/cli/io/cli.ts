@@ -1,7 +1,7 @@
 import { createApi, type ApiResponse, type Api } from './api.ts'
 import { configPath, isReadableByOthers, readConfigFile } from './config-file.ts'
 import { resolveConnection, type Connection } from './connection.ts'
-import { createMessages, type Messages } from './messages.ts'
+import { createMessages, createPainter, type Messages, type Paint } from './messages.ts'
 import { usage } from './failure.ts'
 import { createSpinner } from './spinner.ts'
 import type { CliIo } from './io.ts'
@@ -22,9 +22,9 @@ export interface GlobalFlags {
 
 /** Human-readable forms of an answer. */
 export interface Views {
-  readonly table: (width: number | undefined) => string
+  readonly table: (width: number | undefined, paint: Paint) => string
   /** Default: `table`. */
-  readonly wide?: (width: number | undefined) => string
+  readonly wide?: (width: number | undefined, paint: Paint) => string
   /** For `-o name`: one per line. */
   readonly names: () => readonly string[]
 }
@@ -39,6 +39,8 @@ export interface Cli extends Messages {
   /** True if stdin and stderr are terminals and `--yes` was not given. */
   readonly canPrompt: boolean
   readonly assumesYes: boolean
+  /** Colours text for stdout. */
+  readonly paint: Paint
   /** Writes data to stdout. */
   out(text: string): void
   /** Shows a response of the gateway, or a combination of several, in the requested format. */
@@ -65,6 +67,7 @@ export async function createCli(io: CliIo, flags: GlobalFlags): Promise<Cli> {
   if (file.access_token && (await isReadableByOthers(path)))
     messages.warn(`${path} contains a token and is readable by other users`, `chmod 600 ${path}`)
   const target = resolveConnection(flags.registry, io.env, file, path)
+  const paint = createPainter(io, flags, io.stdout)
   const out = (text: string) => {
     if (text !== '') io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
   }
@@ -77,13 +80,14 @@ export async function createCli(io: CliIo, flags: GlobalFlags): Promise<Cli> {
     api: createApi(target, messages.trace, createSpinner(io, flags)),
     canPrompt: !flags.yes && Boolean(io.stdin.isTTY && io.stderr.isTTY),
     assumesYes: Boolean(flags.yes),
+    paint,
     out,
     async show({ body, text }, { table, wide = table, names }) {
       // a terminal of unknown width reports 0
       const width = (io.stdout.isTTY && io.stdout.columns) || undefined
       if (format === 'name') return out(names().join('\n'))
-      if (format === 'table') return out(table(width))
-      if (format === 'wide') return out(wide(width))
+      if (format === 'table') return out(table(width, paint))
+      if (format === 'wide') return out(wide(width, paint))
       out(await serialize(format, Boolean(io.stdout.isTTY), body, text))
     }
   }

@@ -56,15 +56,15 @@ export async function readText(io: CliIo, path: string): Promise<string> {
 export const expandVariables = (io: CliIo, value: unknown, from: string): unknown =>
   expandDocuments(io, [{ value, from }])[0]!.value
 
-/** Expands the variables of several files. */
-function expandDocuments(io: CliIo, documents: readonly ParsedDocument[]): ParsedDocument[] {
+/** Expands the variables of several files. `keepsUnset`: references to unset variables stay, instead of an error. */
+function expandDocuments(io: CliIo, documents: readonly ParsedDocument[], keepsUnset = false): ParsedDocument[] {
   const missing: (UnsetVariable & { readonly from: string })[] = []
   const expanded = documents.map(({ value, from }) => {
     const { value: written, unset } = expandPlaceholders(value, (name) => io.env[name])
     missing.push(...unset.map((each) => ({ ...each, from })))
     return { value: written, from }
   })
-  if (missing.length === 0) return expanded
+  if (missing.length === 0 || keepsUnset) return expanded
   const names = [...new Set(missing.map(({ name }) => name))]
   const files = [...new Set(missing.map(({ from }) => from))]
   const places = missing.map(({ name, path, from }) => `  ${name} at ${path}${files.length > 1 ? ` of ${from}` : ''}`)
@@ -105,11 +105,11 @@ function objectsIn({ value, from }: ParsedDocument): InputObject[] {
   })
 }
 
-/** Reads all objects of the files and their arrays, with variables expanded. */
-export async function readInputFiles(io: CliIo, files: readonly string[]): Promise<InputObject[]> {
+/** Reads all objects of the files and their arrays, with variables expanded; see `expandDocuments`. */
+export async function readInputFiles(io: CliIo, files: readonly string[], keepsUnset = false): Promise<InputObject[]> {
   const documents: ParsedDocument[] = []
   for (const file of files) documents.push({ value: await parseFile(io, file), from: file === '-' ? 'stdin' : file })
-  return expandDocuments(io, documents).flatMap(objectsIn)
+  return expandDocuments(io, documents, keepsUnset).flatMap(objectsIn)
 }
 
 /** Reads all objects of a file, or of all files in a folder. */

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import type { GlobalFlags } from './cli.ts'
 import { withoutHidden } from '../../domain/text/hidden-characters.ts'
 import { EXIT, Failure } from './failure.ts'
-import type { CliIo } from './io.ts'
+import type { CliIo, OutputStream } from './io.ts'
 
 /** Messages on stderr; data goes to stdout. */
 export interface Messages {
@@ -17,10 +17,17 @@ export interface Messages {
 }
 
 type Colour = Parameters<typeof styleText>[0]
+/** Colours a text; returns it unchanged where colours are off. */
+export type Paint = (colour: Colour, text: string) => string
 
-function painter({ env, stderr }: CliIo, { color = true }: GlobalFlags) {
-  const isOn = color && Boolean(stderr.isTTY) && !env.NO_COLOR && env.TERM !== 'dumb'
-  return (colour: Colour, text: string) => (isOn ? styleText(colour, text, { validateStream: false }) : text)
+/** Returns the painter of a stream: colours on terminals only, unless NO_COLOR, `--no-color` or TERM=dumb. */
+export function createPainter(
+  { env }: Pick<CliIo, 'env'>,
+  { color = true }: Pick<GlobalFlags, 'color'>,
+  { isTTY }: Pick<OutputStream, 'isTTY'>
+): Paint {
+  const isOn = color && Boolean(isTTY) && !env.NO_COLOR && env.TERM !== 'dumb'
+  return (colour, text) => (isOn ? styleText(colour, text, { validateStream: false }) : text)
 }
 
 /** Returns the lines under a failure; a single line already stands in the message. */
@@ -28,7 +35,7 @@ const outputLines = (output: readonly string[] = []): string[] =>
   output.length < 2 ? [] : ['last lines of stderr:', ...output.map((each) => `  ${withoutHidden(each)}`)]
 
 export function createMessages(io: CliIo, flags: GlobalFlags): Messages {
-  const paint = painter(io, flags)
+  const paint = createPainter(io, flags, io.stderr)
   const line = (text: string) => io.stderr.write(`${text}\n`)
   return {
     note(text) {
@@ -64,7 +71,7 @@ export function report(error: unknown, io: CliIo, flags: GlobalFlags): number {
     )
     return exitCode
   }
-  const paint = painter(io, flags)
+  const paint = createPainter(io, flags, io.stderr)
   io.stderr.write(`${paint('red', 'error:')} ${message}\n`)
   if (!flags.quiet) for (const each of outputLines(details.stderr)) io.stderr.write(`${paint('dim', each)}\n`)
   if (hint !== undefined && !flags.quiet) io.stderr.write(`${paint('cyan', 'hint:')} ${hint}\n`)

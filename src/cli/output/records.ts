@@ -23,10 +23,30 @@ export interface Column<T> {
   readonly value: (row: T) => string | undefined
   /** Shown with `-o wide` only. */
   readonly isWide?: boolean
+  /** Colour of the cell on a terminal; undefined for none. */
+  readonly colour?: (row: T) => Colour | undefined
 }
+
+/** Meaning of a state, as a colour: works, needs attention, broken, off. */
+export type Colour = 'green' | 'yellow' | 'red' | 'dim'
 
 const state = ({ enabled }: { enabled: boolean }) => (enabled ? 'enabled' : 'disabled')
 const list = (names: readonly string[]) => names.join(', ')
+
+const stateColour = ({ enabled }: { enabled: boolean }): Colour | undefined => (enabled ? undefined : 'dim')
+type Status = NonNullable<Records['server']['health']>['status']
+/** Colours of the statuses of servers. */
+const statusColours: Readonly<Record<Status, Colour>> = {
+  connected: 'green',
+  connecting: 'yellow',
+  sign_in_needed: 'yellow',
+  failing: 'red',
+  disabled: 'dim',
+  unknown: 'dim'
+}
+const statusOf = ({ enabled, health }: Records['server']): Status =>
+  health?.status ?? (enabled ? 'unknown' : 'disabled')
+const milliseconds = (ms: number | undefined) => (ms === undefined ? undefined : `${Math.round(ms)} ms`)
 
 const target = ({ url, command, args = [] }: Records['server']) => url ?? [command, ...args].join(' ')
 
@@ -39,8 +59,15 @@ const descriptionColumn = {
 export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] } = {
   server: [
     { head: 'name', value: ({ name }) => name },
-    { head: 'state', value: state },
-    { head: 'transport', value: ({ transport }) => transport },
+    {
+      head: 'status',
+      value: (server) => statusOf(server).replaceAll('_', ' '),
+      colour: (server) => statusColours[statusOf(server)]
+    },
+    { head: 'tools', value: ({ health }) => health && String(health.tool_count) },
+    { head: 'calls', value: ({ health }) => health?.calls_24h && String(health.calls_24h.calls) },
+    { head: 'p95', value: ({ health }) => milliseconds(health?.calls_24h?.p95_ms) },
+    { head: 'transport', value: ({ transport }) => transport, isWide: true },
     { head: 'session mode', value: ({ session_mode }) => session_mode, isWide: true },
     {
       head: 'left out',
@@ -48,23 +75,24 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
       isWide: true
     },
     { head: 'target', value: target },
+    { head: 'last error', value: ({ health }) => health?.last_error, isWide: true },
     { ...descriptionColumn, isWide: true }
   ],
   tool: [
     { head: 'name', value: ({ name }) => name },
-    { head: 'state', value: state },
+    { head: 'state', value: state, colour: stateColour },
     { head: 'title', value: ({ title }) => title as string | undefined, isWide: true },
     descriptionColumn
   ],
   prompt: [
     { head: 'name', value: ({ name }) => name },
-    { head: 'state', value: state },
+    { head: 'state', value: state, colour: stateColour },
     { head: 'arguments', value: (prompt) => list((prompt.arguments ?? []).map(({ name }) => name)) },
     descriptionColumn
   ],
   resource: [
     { head: 'uri', value: ({ uri }) => uri },
-    { head: 'state', value: state },
+    { head: 'state', value: state, colour: stateColour },
     { head: 'name', value: ({ name }) => name },
     { head: 'type', value: ({ mime_type }) => mime_type, isWide: true },
     descriptionColumn

@@ -1,23 +1,38 @@
 import { isStringArray } from '../../domain/is-object.ts'
 import type { Views } from '../io/cli.ts'
+import type { Paint } from '../io/messages.ts'
 import type { KindName } from '../io/kinds.ts'
 import { COLUMNS, labelOf, type Column, type Records } from './records.ts'
 import { withoutAliases } from './aliases.ts'
 import { details, table } from './table.ts'
 
-function tableOf<T>(columns: readonly Column<T>[], rows: readonly T[], isWide: boolean, width: number | undefined) {
+function tableOf<T>(
+  columns: readonly Column<T>[],
+  rows: readonly T[],
+  width: number | undefined,
+  paint: Paint
+): string {
   if (rows.length === 0) return ''
-  const formatMember = columns.filter((column) => isWide || !column.isWide)
   return table(
-    formatMember.map(({ head }) => head),
-    rows.map((row) => formatMember.map(({ value }) => value(row) ?? '')),
-    width
+    columns.map(({ head }) => head),
+    rows.map((row) => columns.map(({ value }) => value(row) ?? '')),
+    width,
+    (text, row, column) => {
+      const colour = columns[column]!.colour?.(rows[row]!)
+      return colour === undefined ? text : paint(colour, text)
+    }
   )
 }
 
 export const rowsView = <T>(columns: readonly Column<T>[], rows: readonly T[], name: (row: T) => string): Views => ({
-  table: (width) => tableOf(columns, rows, false, width),
-  wide: (width) => tableOf(columns, rows, true, width),
+  table: (width, paint) =>
+    tableOf(
+      columns.filter(({ isWide }) => !isWide),
+      rows,
+      width,
+      paint
+    ),
+  wide: (width, paint) => tableOf(columns, rows, width, paint),
   names: () => rows.map(name)
 })
 

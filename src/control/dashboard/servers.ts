@@ -1,6 +1,6 @@
 import type { ServerSecrets, StoredServer } from '../../registry/model/model.ts'
 import type { ConfigSummary, ServerDetails, ServerStats, ServerView } from '../../schemas/dashboard/servers.ts'
-import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
+import type { ServerStatus } from '../../schemas/server-status.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { leftOutCount } from '../../catalog/left-out.ts'

@@ -1,4 +1,4 @@
-import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
+import type { ServerStatus } from '../../schemas/server-status.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import type { ServerHealth, HealthTracker } from './server-health.ts'
 import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'

@@ -1,3 +1,4 @@
+import { qualifiedName } from '../../domain/names.ts'
 import type { Attributes, Span, SpanContext, SpanOptions } from '@opentelemetry/api'
 import { PRODUCT } from '../../domain/product.ts'
 import type { CallKind, CallObservation } from '../../observe/observation.ts'
@@ -22,7 +23,7 @@ const hex = (value: number) => value.toString(16).padStart(2, '0')
 /** Span name with the names of servers, tools and prompts only: URIs and completions may contain the caller's data. */
 function nameOf({ kind, server, item }: CallObservation): string {
   const isNamed = kind === 'tool' || kind === 'prompt'
-  return `${methods[kind]} ${isNamed ? `${server}__${item}` : server}`
+  return `${methods[kind]} ${isNamed && server !== undefined && item !== undefined ? qualifiedName(server, item) : server}`
 }
 
 /** Attributes of OpenTelemetry's conventions for MCP, and the gateway's own. */

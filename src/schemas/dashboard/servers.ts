@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { LeftOutItem } from '../left-out.ts'
 import { explanationMembers, OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
 import { ServerInput } from '../server.ts'
-import { ServerStatus } from './shared.ts'
+import { ServerStatus } from '../server-status.ts'
 
 /** A configuration without secrets: no header or variable values, arguments or query values. */
 export const ConfigSummary = Type.Object({

@@ -1,12 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ServerStatus } from '../server-status.ts'
 import { StringEnum, Text } from '../shared.ts'
-
-/** Status of a server, from its actual connections. */
-export const ServerStatus = StringEnum(
-  ['connected', 'connecting', 'sign_in_needed', 'failing', 'disabled', 'unknown'],
-  { description: 'connected: the last contact succeeded; unknown: not yet contacted by this process' }
-)
-export type ServerStatus = Static<typeof ServerStatus>
 
 /** Warnings about an item, shown before agents use it. */
 export const Flag = StringEnum(['hidden_characters', 'changed', 'unusable'], {

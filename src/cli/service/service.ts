@@ -7,7 +7,7 @@ import { PRODUCT } from '../../domain/product.ts'
 import type { Cli } from '../io/cli.ts'
 import { EXIT, Failure, notFound, usage } from '../io/failure.ts'
 import type { Action } from '../io/runner.ts'
-import { serviceManager, type ServiceManager } from '../service/manager.ts'
+import { serviceManager, type ServiceManager } from './manager.ts'
 
 interface Flags {
   readonly system?: boolean
