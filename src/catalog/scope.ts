@@ -320,3 +320,11 @@ export function anyByName(catalog: Catalog, kind: ItemKind, name: string): Item 
   const split = splitName(name)
   return split && catalog.server(split.server)?.find(kind, split.name)
 }
+
+/** Scopes in the current catalog. A stream outlives the catalog and the allow list that it was opened with. */
+export interface CurrentScopes {
+  /** Returns what the caller can use at an endpoint, by its path. */
+  scope(caller: Caller, endpoint: string): Scope
+  /** Returns true if the server is on the caller's current allow list. */
+  allows(caller: Caller, server: string): boolean
+}

@@ -1,6 +1,6 @@
 import { serverError } from '../domain/server-error.ts'
 import { AppError, notFound, unauthorized } from '../lib/errors.ts'
-import { aliasedContents } from '../mcp/aliased-contents.ts'
+import { aliasedContents } from '../mcp/messages/aliased-contents.ts'
 import { createSlotSet, type SlotItem } from '../lib/slot-set.ts'
 import { createCall, recordAnswer } from '../upstream/client-calls.ts'
 import type { AlwaysResolves, CallRequest, CallSurface, CallTarget, ClientCalls } from '../upstream/client-calls.ts'
@@ -17,7 +17,7 @@ import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/ups
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
 import type { Caller, DisconnectSignal } from '../catalog/caller.ts'
 
-/** Calls over REST. Methods reject with AppError; their JSON texts can be sent unchanged. */
+/** Calls over REST. Methods throw or reject with AppError; their JSON texts can be sent unchanged. */
 export interface RestCalls {
   /**
    * Calls a tool (http-contract.md#tool-invocation). `args`: JSON text of the arguments object, if given.

@@ -119,13 +119,13 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
   const { connections } = upstreamSide
   const { upstreams } = connections
   return {
-    sessions: mcpSide.context.sessions.size,
+    sessions: mcpSide.downstream.sessionCount,
     streams: watching.listChanges.size,
     processes: connections.processes,
     activeCalls: upstreams.countActiveCalls(),
     spareSessions: upstreams.countSpareSessions(),
     callsAwaitingProcess: connections.waitingForProcess,
-    parkedCalls: mcpSide.context.inputRequiredStore.size,
+    parkedCalls: mcpSide.downstream.parkedCalls,
     catalogVersion: Number(base.live.current.version),
     breakers: upstreams.breakers()
   }
@@ -133,16 +133,16 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
 
 async function start({ base, upstreamSide, refresh, mcpSide, signInSessions, applier }: GatewayParts): Promise<void> {
   const { registry, log } = base.options
-  const { sessions } = mcpSide.context
+  const { downstream } = mcpSide
   process.on('exit', upstreamSide.connections.kill)
-  const loadEnds = async () => sessions.removeEnded(await registry.sessionEnds.load())
+  const loadEnds = async () => downstream.removeEndedSessions(await registry.sessionEnds.load())
   const loadMissed = () =>
     void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ended sessions could not be read from the database'))
   // before the first request, and again whenever announcements may have been lost
   await loadEnds()
   const onAnnouncement = (announcement: string) => {
     const end = parseAnnouncement(announcement)
-    if (end) sessions.removeEnded([end])
+    if (end) downstream.removeEndedSessions([end])
   }
   await registry.follow(applier.apply, onAnnouncement, loadMissed)
   refresh.refresher.start()

@@ -1,7 +1,7 @@
 import { checkJson, elements } from '../json/json.ts'
 import { concatBuffers, totalLength } from '../json/buffer-list.ts'
 import { classify, LAST_BATCH_VERSION } from './messages/era.ts'
-import type { McpContext } from './request-context.ts'
+import type { Heartbeat } from './sessions/heartbeat.ts'
 import {
   codes,
   ProtocolError,
@@ -13,6 +13,14 @@ import {
 import { errorText } from '../protocol/jsonrpc-text.ts'
 import type { HttpReply } from './sessions/reply.ts'
 import { ChannelWriter, type Channel, type ChannelAnswer } from './sessions/response-writer.ts'
+
+/** Limits of what a client may send. */
+export interface InboundLimits extends MessageLimits {
+  /** Limit of the length of names, URIs and the like. */
+  readonly identifierBytes: number
+  /** Limit of messages in one batch. */
+  readonly maxBatch: number
+}
 
 const refuse = (reason: string) => new ProtocolError(codes.invalidRequest, `Invalid Request: ${reason}`)
 
@@ -41,8 +49,8 @@ function readElement(text: string, limits: MessageLimits): Message {
  * Parses the messages of a JSON array (mcp-proxy.md#batches). `version` is the negotiated revision or the one in the
  * header. Throws ProtocolError for the batch as a whole.
  */
-export function readBatch(text: string, version: string | undefined, { limits, maxBatch }: McpContext): Message[] {
-  const { depth } = limits
+export function readBatch(text: string, version: string | undefined, limits: InboundLimits): Message[] {
+  const { depth, maxBatch } = limits
   parseStructure(() => checkJson(text, limits), { depth })
   if (version !== undefined && version > LAST_BATCH_VERSION) {
     throw refuse('batches are not part of this protocol revision')
@@ -73,7 +81,7 @@ const asArray = (answers: readonly ChannelAnswer[]): Buffer[] => [
 export function openBatch(
   messages: readonly Message[],
   reply: HttpReply,
-  { heartbeat, maxBatchBytes }: Pick<McpContext, 'heartbeat' | 'maxBatchBytes'>
+  { heartbeat, maxBatchBytes }: { readonly heartbeat: Heartbeat; readonly maxBatchBytes: number }
 ): ChannelWriter[] {
   const answers: ChannelAnswer[] = []
   let size = 0

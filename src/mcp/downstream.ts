@@ -1,19 +1,51 @@
-import { AppError } from '../lib/errors.ts'
+import { TITLE, PRODUCT } from '../domain/product.ts'
 import { groupOf } from '../catalog/endpoint.ts'
-import { openBatch, readBatch } from './batch.ts'
-import { dispatchBatchMessages } from './batch-dispatch.ts'
-import { accepts, classify, header } from './messages/era.ts'
-import type { McpContext, RequestContext, HttpContext } from './request-context.ts'
-import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from '../protocol/jsonrpc.ts'
-import { checkLengths } from './messages/lengths.ts'
-import { legacyNotification, legacyRequest } from './legacy.ts'
-import { attachStream, checkAcceptsStream, endSession, resumeStream, sessionNotFound, stopCalls } from './get-stream.ts'
-import { modernRequest } from './modern.ts'
+import type { CurrentScopes } from '../catalog/scope.ts'
+import type { Config } from '../config/config.ts'
+import type { BatchScheduler } from '../lib/batch-scheduler.ts'
+import type { Quota, Quotas } from '../lib/quota.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
+import type { RecordClient } from '../observe/client-activity.ts'
+import type { Observer } from '../observe/observation.ts'
+import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { EndedSession, SessionEnd } from '../registry/session-ends.ts'
+import type { ClientCalls } from '../upstream/client-calls.ts'
+import { createCallMethods, TargetResolver } from './call-methods.ts'
+import { CallReplies } from './call-replies.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { CallForwarder } from './forward.ts'
+import { findSession, type HttpContext } from './http-context.ts'
+import { HttpSse, type PostedMessage } from './http-sse.ts'
+import { createElicitations } from './input/elicitations.ts'
+import { createInputRequiredStore } from './input/input-required-store.ts'
+import type { PendingCall } from './input/pending-call.ts'
+import { LegacyMessages } from './legacy.ts'
+import type { ListChangeNotifier } from './list-change-notifier.ts'
+import { createListMethods } from './list-methods.ts'
+import { ListenStreams } from './listen-streams.ts'
+import type { McpRefusals } from './mcp-refusals.ts'
+import { createClientInfoCache } from './messages/client-info.ts'
+import { createCursors } from './messages/cursor.ts'
+import { accepts } from './messages/era.ts'
+import { createResourceLinks } from './messages/resource-links.ts'
+import { ResultSender } from './method.ts'
+import { ModernRequests } from './modern.ts'
+import { QuotaGuard } from './quota-guard.ts'
+import type { Subscriptions } from './resource-subscriptions.ts'
+import { createSessionDeletion, endSession, expireSession } from './session-end.ts'
+import { createSessionMethods } from './session-methods.ts'
+import { ownerOf, SessionRelay } from './session-relay.ts'
+import { createClientSessions, type Session } from './sessions/client-sessions.ts'
+import { createEventStore } from './sessions/event-store.ts'
+import { createHeartbeat } from './sessions/heartbeat.ts'
 import { HttpReply } from './sessions/reply.ts'
 import type { ResponseWriter, RunHandler } from './sessions/response-writer.ts'
-import type { Session } from './sessions/client-sessions.ts'
-import { refuseOverQuota, takeStreamPlace } from './quotas.ts'
-import { openSse, postToSse } from './http-sse.ts'
+import { createUnsentResponses } from './sessions/unsent-responses.ts'
+import { SubscriptionsListen } from './subscriptions-listen.ts'
+
+/** Session ends stored concurrently: the database pool has ten connections, the embedded store one. */
+const MAX_CONCURRENT_SESSION_ENDS = 2
 
 /** Request handlers of the MCP endpoints. They never throw; each call answers its HTTP request. */
 export interface Downstream {
@@ -24,7 +56,15 @@ export interface Downstream {
   delete(http: HttpContext): void
   /** Opens an HTTP+SSE stream; `companion` is the path sent to the client for its POST requests. */
   openSse(http: HttpContext, companion: string): void
-  postToSse(http: HttpContext, posted: { readonly sessionId: string | undefined; readonly body: Buffer }): void
+  postToSse(http: HttpContext, posted: PostedMessage): void
+  /** Number of sessions known to this replica. */
+  readonly sessionCount: number
+  /** Number of calls that wait for input from their callers. */
+  readonly parkedCalls: number
+  /** Drops sessions that other replicas have ended. */
+  removeEndedSessions(ends: readonly EndedSession[]): void
+  /** Relays `notifications/elicitation/complete` of a server to the client concerned; `params` is JSON text. */
+  completeElicitation(server: string, params: string): void
   /** Schedules `list_changed` notifications after the catalog was replaced. */
   scheduleListChanges(): void
   /** Returns the number of active calls of legacy sessions, including those that no HTTP request waits for. */
@@ -39,139 +79,109 @@ export interface Downstream {
   close(): void
 }
 
-const sessionId = ({ headers }: HttpContext): string | undefined => {
-  const value = headers['mcp-session-id']
-  return typeof value === 'string' ? value : undefined
+export interface DownstreamOptions {
+  readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey'>
+  readonly config: Pick<Config, 'limits' | 'timeouts'>
+  /** Product version. */
+  readonly version: string
+  readonly clientCalls: ClientCalls
+  readonly observer: Pick<Observer, 'onList'>
+  readonly scopes: CurrentScopes
+  readonly refusals: McpRefusals
+  readonly recordClient: RecordClient
+  readonly listChanges: ListChangeNotifier
+  readonly subscriptions: Subscriptions
+  /** Concurrent calls per principal. */
+  readonly calls: Quota
+  readonly quotas: Quotas
+  readonly schedule: BatchScheduler
+  /** The upstream sessions of a client's session, by their owner's key. */
+  readonly upstreamSessions: {
+    notifyOwner(owner: string, method: string): void
+    closeOwner(owner: string): void
+  }
+  readonly log: { warn(details: object, text: string): void; error(details: object, text: string): void }
 }
 
-/**
- * Returns the session named by the request. No id means no session; an invalid id is an error
- * (mcp-proxy.md#client-sessions).
- */
-function sessionOf(mcp: McpContext, http: HttpContext, id?: string): Session | undefined {
-  const given = sessionId(http)
-  if (given === undefined) return undefined
-  const session = mcp.sessions.find(given, http.caller.key, http.endpoint)
-  if (!session) throw sessionNotFound(id)
-  return session
-}
+type State = ReturnType<typeof createState>
 
-function createRequestContext(
-  mcp: McpContext,
-  http: HttpContext,
-  reply: ResponseWriter,
-  message: Message
-): RequestContext {
-  checkLengths(message, mcp.limits.identifierBytes)
-  const era = classify(http.headers, message)
-  const { caller, endpoint, requestId, address } = http
-  const session = era === 'legacy' ? sessionOf(mcp, http, message.id) : undefined
-  const capabilities = era === 'modern' ? mcp.clientInfoCache.capabilities(message) : (session?.capabilities ?? '{}')
-  if (session && reply instanceof HttpReply) reply.enableResumption(mcp.eventStore, session)
-  const scope = mcp.dataPlane.scope(caller, endpoint)
-  const { headers } = http
+/** Creates the state that requests share. */
+function createState({ registry, config, quotas, upstreamSessions, log }: DownstreamOptions) {
+  const { limits, timeouts } = config
+  const eventStore = createEventStore()
+  const elicitations = createElicitations()
+  const runLimited = createSemaphore(MAX_CONCURRENT_SESSION_ENDS).run
+  const storeSessionEnd = (end: SessionEnd) => runLimited(() => registry.sessionEnds.add(end))
+  const onEnd = (session: Session) => {
+    session.serverRequests?.close()
+    session.subscriptions?.close()
+    for (const stream of session.streams) stream.close()
+    session.detachedStream?.close()
+    eventStore.endSession(session)
+    elicitations.endSession(session)
+    upstreamSessions.closeOwner(ownerOf(session))
+  }
+  const sessions = createClientSessions({
+    key: registry.deriveKey('mcp session ids'),
+    maxSessions: limits.sessions,
+    quota: quotas.forUnits(limits.sessionsPerPrincipal),
+    sessionIdleMs: timeouts.sessionIdleMs,
+    announceEnd(end) {
+      storeSessionEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
+    },
+    onEnd
+  })
   return {
-    mcp,
-    era,
-    message,
-    headers,
-    reply,
-    caller,
-    endpoint,
-    requestId,
-    address,
-    scope,
-    session,
-    capabilities,
-    observation: null
+    sessions,
+    storeSessionEnd,
+    eventStore,
+    elicitations,
+    heartbeat: createHeartbeat(),
+    inputRequiredStore: createInputRequiredStore<PendingCall>(registry.deriveKey('request states')),
+    clientInfoCache: createClientInfoCache()
   }
 }
 
-function checkAccept({ headers }: HttpContext, id?: string): void {
-  if (accepts(headers, 'application/json') && accepts(headers, 'text/event-stream')) return
-  throw new ProtocolError(
-    codes.session,
-    'Not Acceptable: the client must accept both application/json and text/event-stream',
-    { status: 406, ...(id === undefined ? {} : { id }) }
-  )
-}
-
-function dispatch(mcp: McpContext, http: HttpContext, reply: ResponseWriter, message: Message): Promise<void> | void {
-  const context = createRequestContext(mcp, http, reply, message)
-  if (context.era === 'modern') {
-    return message.kind === 'request' ? modernRequest(context, http) : reply.sendEmpty(202)
+/** Creates the handlers of the methods of both eras. */
+function createMessageHandlers(options: DownstreamOptions, state: State, quotaGuard: QuotaGuard) {
+  const { registry, config, version, clientCalls: calls, observer, scopes, refusals, recordClient } = options
+  const { quotas, schedule, listChanges, subscriptions, upstreamSessions } = options
+  const { sessions, elicitations, heartbeat, inputRequiredStore, clientInfoCache } = state
+  const { limits } = config
+  const identity = { name: PRODUCT, title: TITLE, version }
+  const results = new ResultSender(identity)
+  const resourceLinks = createResourceLinks()
+  const relay = new SessionRelay({ scopes, elicitations, calls })
+  const replies = new CallReplies({ elicitations, resourceLinks, refusals, identity })
+  const forwarder = new CallForwarder({ calls, replies, relay, elicitations, inputRequiredStore, heartbeat, identity })
+  const targets = new TargetResolver({ refusals, inputRequiredStore, resourceLinks, results })
+  const subscriptionParts = {
+    scopes,
+    subscriptions,
+    countQuota: quotas.forUnits(limits.subscriptionsPerPrincipal),
+    byteQuota: quotas.forBytes(limits.subscriptionBytes)
   }
-  if (message.kind !== 'request') return legacyNotification(context)
-  checkAccept(http, message.id)
-  return legacyRequest(context, http.headers)
-}
-
-/** Returns true if the body contains no request; a malformed body counts as a request. */
-function startsNoWork(mcp: McpContext, body: Buffer): boolean {
-  try {
-    const text = decode(body)
-    const messages = isBatch(text) ? readBatch(text, undefined, mcp) : [readMessage(text, mcp.limits)]
-    return messages.every(({ kind }) => kind !== 'request')
-  } catch {
-    return false
+  const methods = new Map([
+    ...createListMethods({ cursors: createCursors(registry.deriveKey('list cursors')), results, observer, schedule }),
+    ...createCallMethods({ calls, targets, forwarder, replies, clientInfoCache })
+  ])
+  const sessionMethods = createSessionMethods({ relay, subscriptionParts, quotaGuard, refusals, results })
+  const listen = new SubscriptionsListen({
+    ...{ calls, scopes, subscriptionParts, listChanges, heartbeat, quotaGuard, identity },
+    identifierBytes: limits.identifierBytes
+  })
+  return {
+    legacy: new LegacyMessages({
+      ...{ sessions, quotaGuard, identity, recordClient, results },
+      notifyOwner: (owner, method) => upstreamSessions.notifyOwner(owner, method),
+      methods: new Map([...sessionMethods, ...methods])
+    }),
+    modern: new ModernRequests({ recordClient, clientInfoCache, listen, quotaGuard, methods, results })
   }
 }
 
-async function dispatchBatch(
-  mcp: McpContext,
-  http: HttpContext,
-  reply: HttpReply,
-  text: string,
-  run: RunHandler
-): Promise<void> {
-  const session = sessionOf(mcp, http)
-  const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
-  const messages = readBatch(text, version, mcp)
-  if (session) reply.enableResumption(mcp.eventStore, session)
-  if (messages.some(({ kind }) => kind === 'request')) checkAccept(http)
-  const writers = openBatch(messages, reply, mcp)
-  await dispatchBatchMessages(messages, writers, session, (message, writer) =>
-    run(http.requestId, writer, () => dispatch(mcp, http, writer, message))
-  )
-}
-
-/** Opens the GET stream of a legacy session, for messages that belong to no request. */
-function openListenStream(mcp: McpContext, http: HttpContext, reply: HttpReply): void {
-  const session = sessionOf(mcp, http)
-  if (!session) return reply.sendHttpError(405, 'method not allowed without a session', { allow: 'POST' })
-  checkAcceptsStream(http)
-  const lastEventId = header(http.headers, 'last-event-id')
-  // events stored by another process are lost, yet the stream opens: clients do not retry after an error
-  const isLost = lastEventId && mcp.eventStore.isFromOtherProcess(lastEventId)
-  if (lastEventId && !isLost) return resumeStream(mcp, http, session, reply, lastEventId)
-  session.detachedStream?.close()
-  if (!takeStreamPlace(mcp, http, reply)) return
-  reply.enableResumption(mcp.eventStore, session)
-  attachStream(mcp, http, session, reply, { headers: { 'mcp-session-id': session.id } })
-}
-
-/** Responds after the session's end is stored, so that the id stays invalid on every replica and after a restart. */
-async function deleteSession(mcp: McpContext, http: HttpContext, reply: HttpReply): Promise<void> {
-  const session = sessionOf(mcp, http)
-  if (!session) return reply.sendHttpError(405, 'method not allowed without a session', { allow: 'POST' })
-  const end = mcp.sessions.endOf(session)
-  const { ends } = mcp.quotas
-  if (!ends.acquire(session.principal)) return refuseOverQuota(mcp, http, reply, 'ends')
-  try {
-    if (end) await mcp.storeSessionEnd(end)
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    const message = 'Service Unavailable: the end of the session could not be stored, try again'
-    throw new ProtocolError(codes.internal, message, { status: 503 })
-  } finally {
-    ends.release(session.principal)
-  }
-  stopCalls(session)
-  mcp.sessions.expire(session)
-  reply.sendEmpty(200)
-}
-
-export function createDownstream(mcp: McpContext, log: { error(details: object, text: string): void }): Downstream {
+/** Returns the function that runs a handler and answers its errors. */
+function createRunHandler(log: DownstreamOptions['log']): RunHandler {
   const fail = (requestId: string, reply: ResponseWriter, error: unknown) => {
     if (error instanceof ProtocolError) {
       const { id, code, message, status, data } = error
@@ -180,7 +190,7 @@ export function createDownstream(mcp: McpContext, log: { error(details: object, 
     log.error({ request_id: requestId, err: error }, 'an MCP request failed')
     reply.sendError('null', codes.internal, 'Internal error', { status: 500 })
   }
-  const run: RunHandler = (requestId, reply, work) => {
+  return (requestId, reply, work) => {
     try {
       const promise = work()
       if (promise) promise.catch((error: unknown) => fail(requestId, reply, error))
@@ -188,54 +198,98 @@ export function createDownstream(mcp: McpContext, log: { error(details: object, 
       fail(requestId, reply, error)
     }
   }
+}
+
+/** Creates the functions that handle one kind of HTTP request each; they throw or reject with ProtocolError. */
+function createEndpoints(options: DownstreamOptions, state: State, run: RunHandler) {
+  const { config, scopes, refusals, listChanges, calls, quotas } = options
+  const { sessions, storeSessionEnd, eventStore, heartbeat, clientInfoCache } = state
+  const settings = config.limits
+  const streamQuota = quotas.forUnits(settings.sessionsPerPrincipal)
+  const quotaGuard = new QuotaGuard({ calls, streams: streamQuota, maxStreams: settings.sessions, refusals })
+  const { legacy, modern } = createMessageHandlers(options, state, quotaGuard)
+  const limits = {
+    depth: settings.jsonDepth,
+    elements: settings.jsonElements,
+    identifierBytes: settings.identifierBytes,
+    maxBatch: settings.batch
+  }
+  const streams = new ListenStreams({ scopes, listChanges, heartbeat, eventStore, quotaGuard })
+  const ends = quotas.forUnits(settings.callsPerPrincipal)
+  return {
+    dispatcher: new Dispatcher({
+      ...{ sessions, scopes, clientInfoCache, eventStore, heartbeat, legacy, modern, limits, run },
+      maxBatchBytes: settings.batchBytes
+    }),
+    httpSse: new HttpSse({ sessions, scopes, streams, legacy, heartbeat, quotaGuard, limits, run }),
+    streams,
+    deleteSession: createSessionDeletion({ sessions, storeSessionEnd, ends, quotaGuard })
+  }
+}
+
+/** Creates the handlers of one gateway and the state that they share. */
+export function createDownstream(options: DownstreamOptions): Downstream {
+  const { config, quotas, listChanges, log } = options
+  const state = createState(options)
+  const { sessions, heartbeat, inputRequiredStore } = state
+  const { streamBufferBytes: maxBufferedBytes, unsentBytes } = config.limits
+  const unsentResponses = createUnsentResponses(quotas.limitOf(unsentBytes), unsentBytes)
+  const run = createRunHandler(log)
+  const { dispatcher, httpSse, streams, deleteSession } = createEndpoints(options, state, run)
   const serve = (http: HttpContext, work: (reply: HttpReply) => Promise<void> | void) => {
-    const { heartbeat, maxBufferedBytes, unsentResponses } = mcp
     const acceptsStream = accepts(http.headers, 'text/event-stream')
+    const principal = http.caller.key
     const reply = new HttpReply(http.response, {
       heartbeat,
-      principal: http.caller.key,
+      principal,
       acceptsStream,
       maxBufferedBytes,
       unsentResponses
     })
     run(http.requestId, reply, () => work(reply))
   }
-  const post = (http: HttpContext, reply: HttpReply, body: Buffer) => {
-    const text = decode(body)
-    if (isBatch(text)) return dispatchBatch(mcp, http, reply, text, run)
-    return dispatch(mcp, http, reply, readMessage(text, mcp.limits))
-  }
+  const serveSession = (http: HttpContext, work: (session: Session, reply: HttpReply) => Promise<void> | void) =>
+    serve(http, (reply) => {
+      const session = findSession(sessions, http)
+      if (!session) return reply.sendHttpError(405, 'method not allowed without a session', { allow: 'POST' })
+      return work(session, reply)
+    })
   return {
-    post: (http, body) => serve(http, (reply) => post(http, reply, body)),
-    startsNoWork: (body) => startsNoWork(mcp, body),
-    get: (http) => serve(http, (reply) => openListenStream(mcp, http, reply)),
-    delete: (http) => serve(http, (reply) => deleteSession(mcp, http, reply)),
-    openSse: (http, companion) => serve(http, (reply) => openSse(mcp, http, reply, companion)),
-    postToSse: (http, posted) => serve(http, (reply) => postToSse(mcp, http, reply, posted, run)),
-    scheduleListChanges: () => mcp.listChanges.schedule(),
-    countSessionCalls: () => mcp.sessions.countCalls(),
-    endIdleStreams: () => mcp.listChanges.end((subscriber) => !subscriber.hasActiveCalls?.()),
+    post: (http, body) => serve(http, (reply) => dispatcher.post(http, reply, body)),
+    startsNoWork: (body) => dispatcher.startsNoWork(body),
+    get: (http) => serveSession(http, (session, reply) => streams.open(http, session, reply)),
+    delete: (http) => serveSession(http, (session, reply) => deleteSession(session, http, reply)),
+    openSse: (http, companion) => serve(http, (reply) => httpSse.open(http, reply, companion)),
+    postToSse: (http, posted) => serve(http, (reply) => httpSse.post(http, reply, posted)),
+    get sessionCount() {
+      return sessions.size
+    },
+    get parkedCalls() {
+      return inputRequiredStore.size
+    },
+    removeEndedSessions: (ends) => sessions.removeEnded(ends),
+    completeElicitation: (server, params) => state.elicitations.complete(server, params),
+    scheduleListChanges: () => listChanges.schedule(),
+    countSessionCalls: () => sessions.countCalls(),
+    endIdleStreams: () => listChanges.end((subscriber) => !subscriber.hasActiveCalls?.()),
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name
-      for (const session of mcp.sessions.filter(({ endpoint }) => isGone(endpoint))) endSession(mcp, session)
-      mcp.inputRequiredStore.end((_principal, endpoint) => isGone(endpoint))
-      mcp.listChanges.end(({ endpoint }) => isGone(endpoint))
+      for (const session of sessions.filter(({ endpoint }) => isGone(endpoint))) endSession(sessions, session)
+      inputRequiredStore.end((_principal, endpoint) => isGone(endpoint))
+      listChanges.end(({ endpoint }) => isGone(endpoint))
     },
     endPrincipals(isRevoked) {
-      for (const session of mcp.sessions.filter(({ principal }) => isRevoked(principal))) {
-        stopCalls(session)
-        mcp.sessions.expire(session)
-      }
-      mcp.inputRequiredStore.end(isRevoked)
-      mcp.listChanges.end(({ principal }) => isRevoked(principal))
-      mcp.heartbeat.revoke(isRevoked)
+      for (const session of sessions.filter(({ principal }) => isRevoked(principal))) expireSession(sessions, session)
+      inputRequiredStore.end(isRevoked)
+      listChanges.end(({ principal }) => isRevoked(principal))
+      heartbeat.revoke(isRevoked)
     },
     close() {
-      mcp.listChanges.close()
-      mcp.inputRequiredStore.end(() => true)
-      mcp.heartbeat.close()
-      mcp.sessions.close()
-      mcp.eventStore.close()
+      listChanges.close()
+      inputRequiredStore.end(() => true)
+      heartbeat.close()
+      sessions.close()
+      state.eventStore.close()
     }
   }
 }

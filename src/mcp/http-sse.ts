@@ -1,37 +1,21 @@
 import { LEGACY_VERSIONS } from '../domain/mcp-constants.ts'
+import type { CurrentScopes } from '../catalog/scope.ts'
 import { concatBuffers } from '../json/buffer-list.ts'
-import { readBatch } from './batch.ts'
-import { dispatchBatchMessages } from './batch-dispatch.ts'
-import { classify, VERSION_KEY } from './messages/era.ts'
-import type { McpContext, RequestContext, HttpContext } from './request-context.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from '../protocol/jsonrpc.ts'
+import { readBatch, type InboundLimits } from './batch.ts'
+import { dispatchBatchMessages } from './batch-dispatch.ts'
+import { checkAcceptsStream, sessionNotFound, type HttpContext } from './http-context.ts'
+import type { LegacyMessages } from './legacy.ts'
+import type { ListenStreams } from './listen-streams.ts'
+import { classify, VERSION_KEY } from './messages/era.ts'
 import { checkLengths } from './messages/lengths.ts'
-import { legacyNotification, legacyRequest } from './legacy.ts'
-import { attachStream, checkAcceptsStream, endSession, sessionNotFound } from './get-stream.ts'
+import type { QuotaGuard } from './quota-guard.ts'
+import { endSession } from './session-end.ts'
+import type { ClientSessions, Session } from './sessions/client-sessions.ts'
+import type { Heartbeat } from './sessions/heartbeat.ts'
 import type { HttpReply } from './sessions/reply.ts'
-import { ChannelWriter, type Channel, type RunHandler } from './sessions/response-writer.ts'
-import type { Session } from './sessions/client-sessions.ts'
-import { refuseOverQuota, takeStreamPlace } from './quotas.ts'
-
-/**
- * Opens the stream of an HTTP+SSE client (mcp-proxy.md#httpsse-transport). The stream is the session: closing it ends
- * both. `companion` is the path for the client's POST requests.
- */
-export function openSse(mcp: McpContext, http: HttpContext, reply: HttpReply, companion: string): void {
-  checkAcceptsStream(http)
-  if (!takeStreamPlace(mcp, http, reply)) return
-  const session = mcp.sessions.open(http.caller.key, http.endpoint)
-  if (typeof session === 'string') return refuseOverQuota(mcp, http, reply, 'sessions', session)
-  attachStream(mcp, http, session, reply, { onLeave: () => endSession(mcp, session) })
-  http.response.write(`event: endpoint\ndata: ${companion}?sessionId=${session.id}\n\n`)
-}
-
-function sessionOf(mcp: McpContext, { caller, endpoint }: HttpContext, id: string | undefined): Session {
-  if (!id) throw new ProtocolError(codes.session, 'Bad Request: "sessionId" is missing in the query')
-  const session = mcp.sessions.find(id, caller.key, endpoint)
-  if (!session) throw sessionNotFound()
-  return session
-}
+import type { RequestContext } from './sessions/request-context.ts'
+import { ChannelWriter, type Channel, type ResponseWriter, type RunHandler } from './sessions/response-writer.ts'
 
 /**
  * Rejects modern messages on the stream, not in the POST response: clients that negotiate the version treat a rejected
@@ -48,7 +32,7 @@ function checkEra({ headers }: HttpContext, message: Message): void {
 }
 
 /** Sends the responses to posted messages on the session's streams. */
-const channelOf = ({ heartbeat }: McpContext, { streams }: Session): Channel => {
+const channelOf = (heartbeat: Pick<Heartbeat, 'delete'>, { streams }: Session): Channel => {
   const send = (text: string) => {
     for (const stream of streams) stream.sendMessage(text)
   }
@@ -61,39 +45,85 @@ const channelOf = ({ heartbeat }: McpContext, { streams }: Session): Channel => 
   }
 }
 
-/**
- * Handles a POST: rejects invalid messages in the HTTP response and sends all other responses on the session's stream.
- */
-export async function postToSse(
-  mcp: McpContext,
-  http: HttpContext,
-  reply: HttpReply,
-  posted: { readonly sessionId: string | undefined; readonly body: Buffer },
-  run: RunHandler
-): Promise<void> {
-  const session = sessionOf(mcp, http, posted.sessionId)
-  const text = decode(posted.body)
-  const { version } = session
-  const messages = isBatch(text) ? readBatch(text, version || undefined, mcp) : [readMessage(text, mcp.limits)]
-  reply.sendBody(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
-  const { headers, caller, endpoint, requestId, address } = http
-  const channel = channelOf(mcp, session)
-  const writers = messages.map(({ id }) => new ChannelWriter(channel, id))
-  await dispatchBatchMessages(messages, writers, session, (message, writer) =>
-    run(requestId, writer, () => {
-      // the session may have ended meanwhile
-      sessionOf(mcp, http, posted.sessionId)
-      checkLengths(message, mcp.limits.identifierBytes)
-      checkEra(http, message)
-      const scope = mcp.dataPlane.scope(caller, endpoint)
-      const { capabilities } = session
-      const context: RequestContext = {
-        ...{ mcp, message, headers, caller, endpoint, requestId, address, scope, session, capabilities },
-        era: 'legacy',
-        reply: writer,
-        observation: null
-      }
-      return message.kind === 'request' ? legacyRequest(context, headers) : legacyNotification(context)
-    })
-  )
+export interface HttpSseOptions {
+  readonly sessions: Pick<ClientSessions, 'open' | 'find' | 'end'>
+  readonly scopes: Pick<CurrentScopes, 'scope'>
+  readonly streams: ListenStreams
+  readonly legacy: LegacyMessages
+  readonly heartbeat: Pick<Heartbeat, 'delete'>
+  readonly quotaGuard: QuotaGuard
+  readonly limits: InboundLimits
+  readonly run: RunHandler
+}
+
+/** A message that an HTTP+SSE client posted. */
+export interface PostedMessage {
+  readonly sessionId: string | undefined
+  readonly body: Buffer
+}
+
+/** Serves clients of the HTTP+SSE transport (mcp-proxy.md#httpsse-transport). */
+export class HttpSse {
+  readonly #options: HttpSseOptions
+
+  constructor(options: HttpSseOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Opens a stream. The stream is the session: closing it ends both. `companion` is the path for the client's POST
+   * requests.
+   */
+  open(http: HttpContext, reply: HttpReply, companion: string): void {
+    const { sessions, streams, quotaGuard } = this.#options
+    checkAcceptsStream(http)
+    if (!quotaGuard.reserveStream(http, reply)) return
+    const session = sessions.open(http.caller.key, http.endpoint)
+    if (typeof session === 'string') return quotaGuard.refuse(http, reply, 'sessions', session)
+    streams.attach(http, session, reply, { onLeave: () => endSession(sessions, session) })
+    http.response.write(`event: endpoint\ndata: ${companion}?sessionId=${session.id}\n\n`)
+  }
+
+  /**
+   * Handles a POST: rejects invalid messages in the HTTP response and sends all other responses on the session's stream.
+   */
+  async post(http: HttpContext, reply: HttpReply, { sessionId, body }: PostedMessage): Promise<void> {
+    const { heartbeat, limits, run } = this.#options
+    const session = this.#findSession(http, sessionId)
+    const text = decode(body)
+    const { version } = session
+    const messages = isBatch(text) ? readBatch(text, version || undefined, limits) : [readMessage(text, limits)]
+    reply.sendBody(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
+    const channel = channelOf(heartbeat, session)
+    const writers = messages.map(({ id }) => new ChannelWriter(channel, id))
+    await dispatchBatchMessages(messages, writers, session, (message, writer) =>
+      run(http.requestId, writer, () => {
+        // the session may have ended meanwhile
+        this.#findSession(http, sessionId)
+        return this.#dispatch(http, session, message, writer)
+      })
+    )
+  }
+
+  #dispatch(http: HttpContext, session: Session, message: Message, reply: ResponseWriter): Promise<void> | void {
+    const { limits, scopes, legacy } = this.#options
+    checkLengths(message, limits.identifierBytes)
+    checkEra(http, message)
+    const { headers, caller, endpoint, requestId, address } = http
+    const scope = scopes.scope(caller, endpoint)
+    const { capabilities } = session
+    const context: RequestContext = {
+      ...{ message, headers, reply, caller, endpoint, requestId, address, scope, session, capabilities },
+      era: 'legacy',
+      observation: null
+    }
+    return message.kind === 'request' ? legacy.request(context) : legacy.notification(context)
+  }
+
+  #findSession({ caller, endpoint }: HttpContext, id: string | undefined): Session {
+    if (!id) throw new ProtocolError(codes.session, 'Bad Request: "sessionId" is missing in the query')
+    const session = this.#options.sessions.find(id, caller.key, endpoint)
+    if (!session) throw sessionNotFound()
+    return session
+  }
 }

@@ -1,16 +1,16 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../domain/is-object.ts'
 import { cancelRequest } from './batch-dispatch.ts'
 import { clientNameOf } from './messages/client-info.ts'
 import { capabilitiesOf, instructionsOf } from './messages/initialize-result.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../domain/mcp-constants.ts'
 import { checkLegacyVersion } from './messages/era.ts'
-import type { RequestContext } from './request-context.ts'
-import { ownerOf } from './session-callbacks.ts'
+import type { RecordClient } from '../observe/client-activity.ts'
+import type { ClientSessions } from './sessions/client-sessions.ts'
+import type { Implementation, RequestContext } from './sessions/request-context.ts'
+import { ownerOf } from './session-relay.ts'
 import { codes, idText, ProtocolError } from '../protocol/jsonrpc.ts'
-import { methods, sendResult, type Method } from './methods.ts'
-import { sessionMethods } from './session-methods.ts'
-import { refuseOverQuota } from './quotas.ts'
+import type { Method, Methods, ResultSender } from './method.ts'
+import type { QuotaGuard } from './quota-guard.ts'
 
 /** Client capabilities that the gateway can relay; others are ignored (mcp-proxy.md#capabilities). */
 const supportedCapabilities = ['sampling', 'elicitation', 'roots']
@@ -25,62 +25,83 @@ const declaredCapabilities = (given: unknown): Record<string, unknown> =>
 /** Limit of capabilities stored in a session id, in characters; real clients stay far below. */
 const MAX_CAPABILITIES = 1_024
 
-/** Answers from the catalog without contacting an upstream (mcp-proxy.md#initialize-and-serverdiscover). */
-const initialize: Method = (context) => {
-  const { message, mcp, scope, caller, endpoint, session, reply } = context
-  const { params, id } = message
-  if (session && session.version !== '')
-    throw new ProtocolError(codes.invalidRequest, 'Invalid Request: the session is already initialized', { id })
-  const { protocolVersion: requested, capabilities: given, clientInfo } = params
-  if (typeof requested !== 'string') {
-    throw new ProtocolError(codes.invalidParams, 'Invalid params: "protocolVersion" must be a string', {
-      id,
-      status: 200
-    })
-  }
-  const version = LEGACY_VERSIONS.includes(requested) ? requested : LATEST_LEGACY_VERSION
-  const declared = declaredCapabilities(given)
-  const capabilities = JSON.stringify(declared).length > MAX_CAPABILITIES ? {} : declared
-  const opened = session
-    ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
-    : mcp.sessions.create(caller.key, endpoint, version, capabilities)
-  if (typeof opened === 'string') return refuseOverQuota(mcp, context, reply, 'sessions', opened)
-  opened.client = clientNameOf(clientInfo)
-  opened.visitor = mcp.dataPlane.recordClient(endpoint, clientInfo)
-  const result = {
-    protocolVersion: version,
-    capabilities: capabilitiesOf(scope),
-    serverInfo: mcp.identity,
-    instructions: instructionsOf(scope)
-  }
-  reply.sendResult(id, Buffer.from(JSON.stringify(result)), { 'mcp-session-id': opened.id })
-}
-
-const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
-  ['initialize', initialize],
-  ['ping', (context) => sendResult(context, '')],
-  ...sessionMethods,
-  ...methods
-])
-
 const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
-/** Accepts a notification or response with 202 and an empty body (mcp-proxy.md#legacy-wire). */
-export function legacyNotification({ message, session, reply, mcp }: RequestContext): void {
-  if (message.kind === 'response') session?.serverRequests?.resolve(message)
-  if (message.method === ROOTS_CHANGED && session) mcp.dataPlane.notifyOwner(ownerOf(session), ROOTS_CHANGED)
-  const { requestId } = message.params as { requestId?: unknown }
-  if (message.method === 'notifications/cancelled' && requestId !== undefined && session)
-    cancelRequest(session, idText(message.text, message.paramMembers, 'requestId', requestId))
-  reply.sendEmpty(202)
+export interface LegacyOptions {
+  readonly sessions: Pick<ClientSessions, 'create'>
+  readonly quotaGuard: QuotaGuard
+  readonly identity: Implementation
+  readonly recordClient: RecordClient
+  /** Sends a notification on all upstream sessions of an owner. */
+  readonly notifyOwner: (owner: string, method: string) => void
+  /** Further methods of legacy clients. */
+  readonly methods: Methods
+  readonly results: ResultSender
 }
 
-export function legacyRequest(context: RequestContext, headers: IncomingHttpHeaders): Promise<void> | void {
-  const { message } = context
-  if (message.method !== 'initialize') checkLegacyVersion(headers, message.id)
-  const method = legacyMethods.get(message.method)
-  if (!method) {
-    throw new ProtocolError(codes.methodNotFound, 'Method not found', { status: 200, id: message.id })
+/** Serves the messages of legacy clients. */
+export class LegacyMessages {
+  readonly #options: LegacyOptions
+  readonly #methods: Methods
+
+  constructor(options: LegacyOptions) {
+    this.#options = options
+    this.#methods = new Map<string, Method>([
+      ['initialize', (context) => this.#initialize(context)],
+      ['ping', (context) => options.results.send(context, '')],
+      ...options.methods
+    ])
   }
-  return method(context)
+
+  request(context: RequestContext): Promise<void> | void {
+    const { message, headers } = context
+    if (message.method !== 'initialize') checkLegacyVersion(headers, message.id)
+    const method = this.#methods.get(message.method)
+    if (!method) {
+      throw new ProtocolError(codes.methodNotFound, 'Method not found', { status: 200, id: message.id })
+    }
+    return method(context)
+  }
+
+  /** Accepts a notification or response with 202 and an empty body (mcp-proxy.md#legacy-wire). */
+  notification({ message, session, reply }: RequestContext): void {
+    if (message.kind === 'response') session?.serverRequests?.resolve(message)
+    if (message.method === ROOTS_CHANGED && session) this.#options.notifyOwner(ownerOf(session), ROOTS_CHANGED)
+    const { requestId } = message.params as { requestId?: unknown }
+    if (message.method === 'notifications/cancelled' && requestId !== undefined && session)
+      cancelRequest(session, idText(message.text, message.paramMembers, 'requestId', requestId))
+    reply.sendEmpty(202)
+  }
+
+  /** Answers from the catalog without contacting an upstream (mcp-proxy.md#initialize-and-serverdiscover). */
+  #initialize(context: RequestContext): void {
+    const { message, scope, caller, endpoint, session, reply } = context
+    const { sessions, quotaGuard, identity, recordClient } = this.#options
+    const { params, id } = message
+    if (session && session.version !== '')
+      throw new ProtocolError(codes.invalidRequest, 'Invalid Request: the session is already initialized', { id })
+    const { protocolVersion: requested, capabilities: given, clientInfo } = params
+    if (typeof requested !== 'string') {
+      throw new ProtocolError(codes.invalidParams, 'Invalid params: "protocolVersion" must be a string', {
+        id,
+        status: 200
+      })
+    }
+    const version = LEGACY_VERSIONS.includes(requested) ? requested : LATEST_LEGACY_VERSION
+    const declared = declaredCapabilities(given)
+    const capabilities = JSON.stringify(declared).length > MAX_CAPABILITIES ? {} : declared
+    const opened = session
+      ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
+      : sessions.create(caller.key, endpoint, version, capabilities)
+    if (typeof opened === 'string') return quotaGuard.refuse(context, reply, 'sessions', opened)
+    opened.client = clientNameOf(clientInfo)
+    opened.visitor = recordClient(endpoint, clientInfo)
+    const result = {
+      protocolVersion: version,
+      capabilities: capabilitiesOf(scope),
+      serverInfo: identity,
+      instructions: instructionsOf(scope)
+    }
+    reply.sendResult(id, Buffer.from(JSON.stringify(result)), { 'mcp-session-id': opened.id })
+  }
 }

@@ -1,7 +1,7 @@
 import { splitName } from '../domain/names.ts'
 import type { Refusal } from '../registry/model/model.ts'
 import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
-import type { RequestContext } from './request-context.ts'
+import type { RequestContext } from './sessions/request-context.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { anyByUri } from '../catalog/scope.ts'
 import type { FailureReason, UpstreamFailure } from '../protocol/upstream-failure.ts'
@@ -20,14 +20,15 @@ export interface McpRefusals {
    * Audits a request for an item outside the client's scope. The client is answered as if the item did not exist; a
    * name that exists on no server is not audited.
    */
-  auditOutOfScope(exchange: RequestContext, kind: Kind, name: string): void
+  auditOutOfScope(context: RequestContext, kind: Kind, name: string): void
   /** Audits a request that exceeded a limit per principal. */
   auditLimit(request: RefusedRequest, target: string, reason: string): void
   /** Audits a call that the gateway's own settings or limits kept from a server. */
-  auditFailure(exchange: RequestContext, server: CatalogServer, failure: UpstreamFailure): void
+  auditFailure(context: RequestContext, server: CatalogServer, failure: UpstreamFailure): void
 }
 
-type RefusedRequest = Pick<RequestContext, 'caller' | 'endpoint' | 'address' | 'requestId'>
+/** Request that a refusal is recorded for. */
+export type RefusedRequest = Pick<RequestContext, 'caller' | 'endpoint' | 'address' | 'requestId'>
 
 const actions: Partial<Record<FailureReason, string>> = { limited: 'request.refused', denied: 'upstream.refused' }
 
@@ -48,16 +49,16 @@ export function createMcpRefusals(catalog: () => Catalog, record: (refusal: Refu
       requestId
     })
   return {
-    auditOutOfScope(exchange, kind, name) {
-      if (exchange.caller.kind !== 'client') return
+    auditOutOfScope(context, kind, name) {
+      if (context.caller.kind !== 'client') return
       const item = findInCatalog(catalog(), kind, name)
       if (!item) return
-      audit(exchange, `${kind}.refused`, name, item.enabled ? 'the client may not use it here' : 'it is disabled')
+      audit(context, `${kind}.refused`, name, item.enabled ? 'the client may not use it here' : 'it is disabled')
     },
     auditLimit: (request, target, reason) => audit(request, 'request.refused', target, reason),
-    auditFailure(exchange, { name }, { reason, message }) {
+    auditFailure(context, { name }, { reason, message }) {
       const action = actions[reason]
-      if (action !== undefined) audit(exchange, action, name, message)
+      if (action !== undefined) audit(context, action, name, message)
     }
   }
 }

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ExtraParams } from '../protocol/notifications.ts'
-import { aliasOf, type ResourceTarget } from '../catalog/scope.ts'
-import { isPartOf } from './resource-subscriptions.ts'
-import type { RequestContext } from './request-context.ts'
+import { aliasOf, type CurrentScopes, type ResourceTarget } from '../catalog/scope.ts'
+import type { Quota } from '../lib/quota.ts'
+import { isPartOf, type Subscriptions } from './resource-subscriptions.ts'
+import type { RequestContext } from './sessions/request-context.ts'
 import { canFollow } from '../catalog/undeclared-methods.ts'
 import type { SessionSubscriptions } from './sessions/client-sessions.ts'
 
@@ -50,24 +51,33 @@ interface SubscribedResource {
   readonly stop: () => void
 }
 
+/** Parts that the subscriptions of all clients share. */
+export interface SubscriptionParts {
+  readonly scopes: CurrentScopes
+  readonly subscriptions: Subscriptions
+  /** Subscribed resources per principal. */
+  readonly countQuota: Quota
+  /** Bytes stored for subscriptions per principal. */
+  readonly byteQuota: Quota
+}
+
 /**
  * Creates the subscriptions of one client. `sendUpdate` gets the URI in the form that the client used, and is called
  * only while the resource is visible to the client. The gateway's shared session is always subscribed;
  * `subscribeUpstream` also subscribes the client's own session, because some servers notify only that one.
  */
 export function createSessionSubscriptions(
-  { mcp, caller, endpoint }: RequestContext,
+  { scopes, subscriptions, countQuota, byteQuota }: SubscriptionParts,
+  { caller, endpoint }: Pick<RequestContext, 'caller' | 'endpoint'>,
   sendUpdate: (uri: string, extraParams: ExtraParams) => void,
   subscribeUpstream: SubscribeUpstream = async () => false
 ): SessionSubscriptions {
-  const { dataPlane, subscriptions } = mcp
-  const { subscriptions: countQuota, subscriptionBytes } = mcp.quotas
   const entries = new Map<string, SubscribedResource>()
   let usedBytes = 0
 
   const reserve = (bytes: number): boolean => {
     if (usedBytes + bytes > MAX_SUBSCRIPTION_BYTES || !countQuota.acquire(caller.key)) return false
-    if (!subscriptionBytes.acquire(caller.key, bytes)) {
+    if (!byteQuota.acquire(caller.key, bytes)) {
       countQuota.release(caller.key)
       return false
     }
@@ -77,13 +87,13 @@ export function createSessionSubscriptions(
   const release = (bytes: number) => {
     usedBytes -= bytes
     countQuota.release(caller.key)
-    subscriptionBytes.release(caller.key, bytes)
+    byteQuota.release(caller.key, bytes)
   }
 
   const formOf = ({ server, isAlias }: SubscribedResource, changed: string) =>
     isAlias ? aliasOf(server, changed) : changed
   const isVisible = (server: string, uri: string) => {
-    const scope = dataPlane.scope(caller, endpoint)
+    const scope = scopes.scope(caller, endpoint)
     return scope.resolve(scope.isBare ? uri : aliasOf(server, uri))?.server.name === server
   }
 
@@ -107,7 +117,7 @@ export function createSessionSubscriptions(
         if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), extraParams)
       },
       isRevoked() {
-        if (dataPlane.allows(caller, name)) return false
+        if (scopes.allows(caller, name)) return false
         remove(requestedUri)
         return true
       }

@@ -1,21 +1,23 @@
 import { META, listKinds, type ListKind } from '../domain/mcp-constants.ts'
 import { joinParams } from '../protocol/notifications.ts'
-import type { ResourceTarget } from '../catalog/scope.ts'
+import type { CurrentScopes, ResourceTarget } from '../catalog/scope.ts'
+import type { ClientCalls } from '../upstream/client-calls.ts'
 import { Call, silentSink } from '../upstream/transport/call.ts'
-import type { RequestContext } from './request-context.ts'
+import type { Heartbeat } from './sessions/heartbeat.ts'
+import type { Implementation, RequestContext } from './sessions/request-context.ts'
 import {
   isSubscribable,
   createSessionSubscriptions,
   MAX_SUBSCRIPTIONS,
+  type SubscriptionParts,
   withSubscribeTimeout
 } from './session-subscriptions.ts'
 import { isLonger } from '../protocol/jsonrpc.ts'
 import { tooLong } from './messages/lengths.ts'
 import { notificationText } from '../protocol/jsonrpc-text.ts'
-import type { Method } from './methods.ts'
-import { runAsCall, refuseOverQuota } from './quotas.ts'
+import type { QuotaGuard } from './quota-guard.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './undeclared-subscriptions.ts'
-import type { ListChangeSubscriber } from './list-change-notifier.ts'
+import type { ListChangeNotifier, ListChangeSubscriber } from './list-change-notifier.ts'
 import type { SessionSubscriptions } from './sessions/client-sessions.ts'
 
 const filterMembers: Record<ListKind, string> = {
@@ -34,9 +36,8 @@ interface Resource {
 }
 
 /** Returns the requested resources that can be subscribed to, each under the URI that the caller used. */
-function resourcesOf({ scope, mcp, message }: RequestContext, requested: unknown): Resource[] {
+function resourcesOf({ scope, message }: RequestContext, requested: unknown, identifierBytes: number): Resource[] {
   const uris = Array.isArray(requested) ? requested.filter((uri): uri is string => typeof uri === 'string') : []
-  const { identifierBytes } = mcp.limits
   if (uris.some((uri) => isLonger(uri, 0, uri.length, identifierBytes)))
     throw tooLong(message, 'a URI', identifierBytes)
   return [...new Set(uris)].slice(0, MAX_SUBSCRIPTIONS).flatMap((uri) => {
@@ -49,7 +50,11 @@ function resourcesOf({ scope, mcp, message }: RequestContext, requested: unknown
 /**
  * Tries to subscribe at a server that does not declare subscriptions; false if it refuses or does not answer in time.
  */
-async function trySubscribing({ mcp, caller }: RequestContext, { server, uri }: ResourceTarget): Promise<boolean> {
+async function trySubscribing(
+  calls: Pick<ClientCalls, 'send'>,
+  { caller }: RequestContext,
+  { server, uri }: ResourceTarget
+): Promise<boolean> {
   const { negotiation } = server.stored
   if (!mayTrySubscribing(negotiation)) return false
   const call = new Call(
@@ -57,7 +62,7 @@ async function trySubscribing({ mcp, caller }: RequestContext, { server, uri }: 
     silentSink
   )
   const origin = { era: 'legacy' as const, principal: null, holder: caller.key, owner: caller.key }
-  const isSubscribed = mcp.calls.send(server, call, origin).then(
+  const isSubscribed = calls.send(server, call, origin).then(
     ({ answer }) => recordSubscribeAnswer(negotiation, answer) && answer.kind === 'result',
     () => false
   )
@@ -65,82 +70,122 @@ async function trySubscribing({ mcp, caller }: RequestContext, { server, uri }: 
 }
 
 /** Returns the resources that accept a subscription. The first answer of a server decides for its other resources. */
-async function findSubscribable(context: RequestContext, resources: readonly Resource[]): Promise<Resource[]> {
+async function findSubscribable(
+  calls: Pick<ClientCalls, 'send'>,
+  context: RequestContext,
+  resources: readonly Resource[]
+): Promise<Resource[]> {
   const found: Resource[] = []
   for (const resource of resources)
-    if (isSubscribable(resource.target) || (await trySubscribing(context, resource.target))) found.push(resource)
+    if (isSubscribable(resource.target) || (await trySubscribing(calls, context, resource.target))) found.push(resource)
   return found
 }
 
-/** Subscribes to the resources and returns their URIs; undefined if the client's quota is exceeded. */
-async function subscribeAll(
-  context: RequestContext,
-  subscriptions: SessionSubscriptions,
-  resources: readonly Resource[]
-): Promise<string[] | undefined> {
-  let subscribed: readonly Resource[] = []
-  let isWithinQuota = true
-  const hasCallQuota = await runAsCall(context, async () => {
-    subscribed = await findSubscribable(context, resources)
-    // a subscription added to a closed stream would never be removed
-    if (context.reply.isEnded) subscribed = []
-    const added = await Promise.all(subscribed.map(({ uri, target }) => subscriptions.add(uri, target)))
-    isWithinQuota = !added.includes(false)
-  })
-  if (hasCallQuota && !isWithinQuota) refuseOverQuota(context.mcp, context, context.reply, 'subscriptions')
-  return hasCallQuota && isWithinQuota ? subscribed.map(({ uri }) => uri) : undefined
+export interface SubscriptionsListenOptions {
+  readonly calls: Pick<ClientCalls, 'send'>
+  readonly scopes: Pick<CurrentScopes, 'scope'>
+  readonly subscriptionParts: SubscriptionParts
+  readonly listChanges: Pick<ListChangeNotifier, 'add' | 'delete'>
+  readonly heartbeat: Pick<Heartbeat, 'add'>
+  readonly quotaGuard: QuotaGuard
+  readonly identity: Implementation
+  /** Limit of the length of a URI. */
+  readonly identifierBytes: number
 }
 
-/**
- * Opens a stream of list and resource changes, which starts with an acknowledgement of the accepted filters. The result
- * is sent only when the endpoint is removed or the gateway stops (mcp-proxy.md#modern-wire).
- */
-export const listen: Method = async (context) => {
-  const { message, reply, mcp, caller, endpoint } = context
-  const { id, params } = message
-  const requested = (params['notifications'] ?? {}) as Record<string, unknown>
-  const honoured = new Set(listKinds.filter((list) => requested[filterMembers[list]] === true))
-  const resources = resourcesOf(context, requested['resourceSubscriptions'])
-  let isAcknowledged = false
-  const subscriber: ListChangeSubscriber = {
-    principal: caller.key,
-    endpoint,
-    scope: () => mcp.dataPlane.scope(caller, endpoint),
-    notifyListChanged(list) {
-      if (isAcknowledged && honoured.has(list))
-        reply.sendMessage(subscriptionNotification(`notifications/${list}/list_changed`, id))
-    },
-    end() {
+/** Serves `subscriptions/listen`: streams of list and resource changes for modern clients. */
+export class SubscriptionsListen {
+  readonly #options: SubscriptionsListenOptions
+  readonly #serverInfo: string
+
+  constructor(options: SubscriptionsListenOptions) {
+    this.#options = options
+    this.#serverInfo = JSON.stringify(options.identity)
+  }
+
+  /**
+   * Opens a stream, which starts with an acknowledgement of the accepted filters. The result is sent only when the
+   * endpoint is removed or the gateway stops (mcp-proxy.md#modern-wire).
+   */
+  async open(context: RequestContext): Promise<void> {
+    const { message, reply } = context
+    const { subscriptionParts, listChanges, heartbeat, identifierBytes } = this.#options
+    const { id, params } = message
+    const requested = (params['notifications'] ?? {}) as Record<string, unknown>
+    const honoured = new Set(listKinds.filter((list) => requested[filterMembers[list]] === true))
+    const resources = resourcesOf(context, requested['resourceSubscriptions'], identifierBytes)
+    const state = { isAcknowledged: false }
+    const subscriptions = createSessionSubscriptions(subscriptionParts, context, (uri, extraParams) => {
+      const members = `"uri":${JSON.stringify(uri)}${extraParams.members && `,${extraParams.members}`}`
+      if (state.isAcknowledged)
+        reply.sendMessage(subscriptionNotification('notifications/resources/updated', id, members, extraParams.meta))
+    })
+    const subscriber = this.#createSubscriber(
+      context,
+      subscriptions,
+      (list) => state.isAcknowledged && honoured.has(list)
+    )
+    reply.onAbort = () => {
+      listChanges.delete(subscriber)
       subscriptions.close()
-      const meta = `"${META}serverInfo":${mcp.serverInfo},"${META}subscriptionId":${id}`
-      reply.sendResult(id, Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`))
+    }
+    heartbeat.add(reply)
+    // added before the upstreams are contacted, so that removing the group or principal ends the stream at once
+    listChanges.add(subscriber)
+    if (reply.isEnded) return
+    // the subscriptions are active before they are acknowledged
+    const subscribed = resources.length > 0 ? await this.#subscribeAll(context, subscriptions, resources) : []
+    if (!subscribed) {
+      listChanges.delete(subscriber)
+      return subscriptions.close()
+    }
+    if (reply.isEnded) return
+    const acknowledged = {
+      ...Object.fromEntries([...honoured].map((list) => [filterMembers[list], true])),
+      ...(subscribed.length > 0 ? { resourceSubscriptions: subscribed } : {})
+    }
+    const members = `"notifications":${JSON.stringify(acknowledged)}`
+    reply.sendMessage(subscriptionNotification('notifications/subscriptions/acknowledged', id, members))
+    state.isAcknowledged = true
+  }
+
+  #createSubscriber(
+    { message: { id }, reply, caller, endpoint }: RequestContext,
+    subscriptions: SessionSubscriptions,
+    isWanted: (list: ListKind) => boolean
+  ): ListChangeSubscriber {
+    const meta = `"${META}serverInfo":${this.#serverInfo},"${META}subscriptionId":${id}`
+    return {
+      principal: caller.key,
+      endpoint,
+      scope: () => this.#options.scopes.scope(caller, endpoint),
+      notifyListChanged(list) {
+        if (isWanted(list)) reply.sendMessage(subscriptionNotification(`notifications/${list}/list_changed`, id))
+      },
+      end() {
+        subscriptions.close()
+        reply.sendResult(id, Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`))
+      }
     }
   }
-  const subscriptions = createSessionSubscriptions(context, (uri, extraParams) => {
-    const members = `"uri":${JSON.stringify(uri)}${extraParams.members && `,${extraParams.members}`}`
-    if (isAcknowledged)
-      reply.sendMessage(subscriptionNotification('notifications/resources/updated', id, members, extraParams.meta))
-  })
-  reply.onAbort = () => {
-    mcp.listChanges.delete(subscriber)
-    subscriptions.close()
+
+  /** Subscribes to the resources and returns their URIs; undefined if the client's quota is exceeded. */
+  async #subscribeAll(
+    context: RequestContext,
+    subscriptions: SessionSubscriptions,
+    resources: readonly Resource[]
+  ): Promise<string[] | undefined> {
+    const { calls, quotaGuard } = this.#options
+    let subscribed: readonly Resource[] = []
+    let isWithinQuota = true
+    const hasCallQuota = await quotaGuard.runAsCall(context, async () => {
+      subscribed = await findSubscribable(calls, context, resources)
+      // a subscription added to a closed stream would never be removed
+      if (context.reply.isEnded) subscribed = []
+      const added = await Promise.all(subscribed.map(({ uri, target }) => subscriptions.add(uri, target)))
+      isWithinQuota = !added.includes(false)
+    })
+    if (hasCallQuota && !isWithinQuota) quotaGuard.refuse(context, context.reply, 'subscriptions')
+    return hasCallQuota && isWithinQuota ? subscribed.map(({ uri }) => uri) : undefined
   }
-  mcp.heartbeat.add(reply)
-  // added before the upstreams are contacted, so that removing the group or principal ends the stream at once
-  mcp.listChanges.add(subscriber)
-  if (reply.isEnded) return
-  // the subscriptions are active before they are acknowledged
-  const subscribed = resources.length > 0 ? await subscribeAll(context, subscriptions, resources) : []
-  if (!subscribed) {
-    mcp.listChanges.delete(subscriber)
-    return subscriptions.close()
-  }
-  if (reply.isEnded) return
-  const acknowledged = {
-    ...Object.fromEntries([...honoured].map((list) => [filterMembers[list], true])),
-    ...(subscribed.length > 0 ? { resourceSubscriptions: subscribed } : {})
-  }
-  const members = `"notifications":${JSON.stringify(acknowledged)}`
-  reply.sendMessage(subscriptionNotification('notifications/subscriptions/acknowledged', id, members))
-  isAcknowledged = true
 }

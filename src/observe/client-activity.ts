@@ -11,6 +11,9 @@ export interface ActiveClient {
   seenAt: number
 }
 
+/** Records a client's `clientInfo`; returns null if client activity is not recorded. */
+export type RecordClient = (endpoint: string, client: unknown) => ActiveClient | null
+
 /** Clients and last use of each endpoint in this process, for the dashboard. */
 export interface ClientActivity {
   /** Records a request. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/json/payload.ts'
-import { aliasedContents } from '../../src/mcp/aliased-contents.ts'
+import { aliasedContents } from '../../src/mcp/messages/aliased-contents.ts'
 import { catalogOf, storedServer } from './stored.ts'
 
 const server = catalogOf([storedServer('fs', [])]).server('fs')!

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/json/payload.ts'
-import type { RequestContext } from '../../src/mcp/request-context.ts'
+import type { RequestContext } from '../../src/mcp/sessions/request-context.ts'
 import { ProtocolError, readMessage } from '../../src/protocol/jsonrpc.ts'
 import {
   createInputRequiredStore,

@@ -16,13 +16,10 @@ import { attributeRequest, needsAttribution } from '../messages/server-attributi
 import { notificationText } from '../../protocol/jsonrpc-text.ts'
 import { logMessage } from '../messages/log-message.ts'
 import { createServerRequests, type ServerRequest } from '../sessions/server-requests.ts'
-import type { ClientRequest } from '../sessions/client-request.ts'
+import type { RequestContext } from '../sessions/request-context.ts'
 import type { ResponseWriter } from '../sessions/response-writer.ts'
 
 const LOG_LEVEL = `${META}logLevel`
-
-/** The part of a request's context that a sink uses. */
-type SinkContext = ClientRequest & { readonly mcp: { readonly elicitations: Elicitations } }
 
 /** A notification stored until its caller returns. */
 interface StoredNotification {
@@ -50,8 +47,9 @@ export class CallSink implements Sink {
   call: Call | null = null
   /** Set for modern callers; null if they cannot be asked for input. */
   inputRequester: InputRequester | null = null
-  #context: SinkContext
+  #context: RequestContext
   readonly #server: CatalogServer
+  readonly #elicitations: Pick<Elicitations, 'record'>
   /** JSON text of the caller's progress token. */
   #token: string | undefined
   /** Requests not answered yet. */
@@ -61,12 +59,18 @@ export class CallSink implements Sink {
   #storedCharacters = 0
   #allowance: RateLimiter | null = null
 
-  constructor(context: SinkContext, server: CatalogServer, token: string | undefined) {
+  constructor(
+    context: RequestContext,
+    server: CatalogServer,
+    token: string | undefined,
+    elicitations: Pick<Elicitations, 'record'>
+  ) {
     this.capabilities = context.capabilities
     this.wantsProgress = token !== undefined
     this.#context = context
     this.#server = server
     this.#token = token
+    this.#elicitations = elicitations
   }
 
   /** The response writer of the caller's current request. */
@@ -80,7 +84,7 @@ export class CallSink implements Sink {
   }
 
   /** Continues with the request that resumed the call, and sends the stored notifications on it. */
-  attach(context: SinkContext, token: string | undefined): void {
+  attach(context: RequestContext, token: string | undefined): void {
     this.#context = context
     this.#token = token
     const stored = this.#stored ?? []
@@ -146,9 +150,9 @@ export class CallSink implements Sink {
   }
 
   #sendRequest(method: string, params: string, inbound: InboundRequest): Promise<Answer> {
-    const { session, reply, mcp } = this.#context
+    const { session, reply } = this.#context
     if (!session) return this.inputRequester?.requestInput(method, params, inbound) ?? Promise.resolve(methodNotFound)
-    mcp.elicitations.record(this.#server.name, params, { session, reply })
+    this.#elicitations.record(this.#server.name, params, { session, reply })
     session.serverRequests ??= createServerRequests(session)
     const serverRequest = session.serverRequests.send(() => this.stream, method, params)
     const serverRequests = (this.#serverRequests ??= new Set())

@@ -4,7 +4,7 @@ import { members } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { createQuota } from '../../lib/quota.ts'
 import { errorAnswer, type Answer } from '../../upstream/transport/call.ts'
-import type { ClientRequest } from '../sessions/client-request.ts'
+import type { RequestContext } from '../sessions/request-context.ts'
 import { codes, ProtocolError, type Message } from '../../protocol/jsonrpc.ts'
 import type { Caller } from '../../catalog/caller.ts'
 
@@ -47,11 +47,11 @@ export interface InputRequiredStore<C extends Abandonable> {
   /** Bytes stored for parked calls. */
   readonly bytes: number
   /** Parks the call and returns its signed, single-use `requestState`; undefined if a limit is reached. */
-  add(context: ClientRequest, parked: ParkedCall<C>): string | undefined
+  add(context: RequestContext, parked: ParkedCall<C>): string | undefined
   /** Returns true if the state was issued by this gateway; an upstream's own state is forwarded. */
   isOwnState(state: unknown): state is string
   /** Removes and returns the parked call. Throws ProtocolError, with the same text for every defect of a state. */
-  take(context: ClientRequest, state: string): ParkedCall<C>
+  take(context: RequestContext, state: string): ParkedCall<C>
   /** Abandons the parked calls of the matching principals and endpoints (mcp-proxy.md#parked-calls). */
   end(matches: (principal: string, endpoint: string) => boolean): void
 }

@@ -4,7 +4,7 @@ import { labelText } from '../../domain/text/quoted.ts'
 import { Payload } from '../../json/payload.ts'
 import type { Answer } from '../../upstream/transport/call.ts'
 import { canRequest } from '../messages/capabilities.ts'
-import type { ClientRequest, Implementation } from '../sessions/client-request.ts'
+import type { RequestContext, Implementation } from '../sessions/request-context.ts'
 import { codes } from '../../protocol/jsonrpc.ts'
 import { needsAttribution } from '../messages/server-attribution.ts'
 
@@ -54,11 +54,12 @@ export function attributeUrlElicitations(answer: Answer, server: string): Payloa
  * other answer.
  */
 export function answerUrlElicitation(
-  context: ClientRequest & { readonly mcp: { readonly identity: Implementation } },
+  context: RequestContext,
   server: string,
-  answer: Answer
+  answer: Answer,
+  identity: Implementation
 ): boolean {
-  const { reply, message, capabilities, mcp, scope } = context
+  const { reply, message, capabilities, scope } = context
   const elicitations = readElicitations(answer)
   if (!elicitations) return false
   if (!canRequest(capabilities, 'elicitation/create', '{"mode":"url"}')) {
@@ -73,7 +74,7 @@ export function answerUrlElicitation(
   const result = {
     resultType: INPUT_REQUIRED,
     inputRequests: Object.fromEntries(requests),
-    _meta: { [`${META}serverInfo`]: mcp.identity }
+    _meta: { [`${META}serverInfo`]: identity }
   }
   reply.sendResult(message.id, Buffer.from(JSON.stringify(result)))
   return true

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LARGE_BYTES } from '../../json/payload.ts'
 import { notFound } from '../../lib/errors.ts'
 import { createTurnQueue } from '../../lib/turn-queue.ts'
-import type { HttpContext } from '../../mcp/request-context.ts'
+import type { HttpContext } from '../../mcp/http-context.ts'
 import { refuseEncoding } from '../../plugins/json-body.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { HttpContext } from '../../mcp/request-context.ts'
+import type { HttpContext } from '../../mcp/http-context.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../../catalog/endpoint.ts'
 import { endSession, openStream, sendMessage } from '../../schemas/mcp.ts'
 import {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { HttpContext } from '../../mcp/request-context.ts'
+import type { HttpContext } from '../../mcp/http-context.ts'
 import { groupSseEndpoint, messagePath, SSE_ENDPOINT } from '../../catalog/endpoint.ts'
 import { openSse, sendToSse } from '../../schemas/mcp.ts'
 import {

@@ -14,8 +14,8 @@ export interface Implementation {
   readonly version: string
 }
 
-/** One request of a client, without the parts of the gateway that answer it. */
-export interface ClientRequest {
+/** One request of a client, with everything that is known about it. */
+export interface RequestContext {
   readonly era: Era
   readonly message: Message
   /** Headers of the HTTP request. */

@@ -1,7 +1,7 @@
-import { elements, members, type Span, valueOf, withMembers } from '../json/json.ts'
-import { Payload } from '../json/payload.ts'
-import { aliasOf, type ResourceTarget } from '../catalog/scope.ts'
-import { toFailure } from '../upstream/transport/message.ts'
+import { elements, members, type Span, valueOf, withMembers } from '../../json/json.ts'
+import { Payload } from '../../json/payload.ts'
+import { aliasOf, type ResourceTarget } from '../../catalog/scope.ts'
+import { toFailure } from '../../upstream/transport/message.ts'
 
 /** Tests if JSON text encodes the string `value`. False for malformed JSON, which passes unchanged. */
 function encodesString(json: string, value: string): boolean {

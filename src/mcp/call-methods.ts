@@ -1,0 +1,206 @@
+import type { Negotiation } from '../registry/model/model.ts'
+import { members, valueOf, withMembers } from '../json/json.ts'
+import { aliasedContents } from './messages/aliased-contents.ts'
+import { errorCode } from '../upstream/era-bridge.ts'
+import type { Item, CatalogServer } from '../catalog/catalog.ts'
+import type { CallSurface, ClientCalls } from '../upstream/client-calls.ts'
+import { chooseEra } from '../upstream/upstream.ts'
+import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protocol/param-headers.ts'
+import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
+import type { Payload } from '../json/payload.ts'
+import type { ResourceTarget } from '../catalog/scope.ts'
+import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
+import type { Answer } from '../upstream/transport/call.ts'
+import type { CallReplies, McpTarget } from './call-replies.ts'
+import type { CallForwarder } from './forward.ts'
+import { invalidState, type InputRequiredStore } from './input/input-required-store.ts'
+import type { PendingCall } from './input/pending-call.ts'
+import type { McpRefusals } from './mcp-refusals.ts'
+import type { ClientInfoCache } from './messages/client-info.ts'
+import { decodeHeader, headerMismatch } from './messages/era.ts'
+import type { ResourceLinks } from './messages/resource-links.ts'
+import { refuse, stringParam, type Method, type Methods, type ResultSender } from './method.ts'
+import { codes, paramsFragment, refuseLookalikes } from '../protocol/jsonrpc.ts'
+import type { RequestContext } from './sessions/request-context.ts'
+
+const noHeaders: readonly string[] = []
+const inputRoundChanges = { inputResponses: null, requestState: null }
+
+/**
+ * Checks the parameter headers of a modern request and returns the headers to send upstream
+ * (mcp-proxy.md#parameter-headers).
+ */
+function paramHeaders({ era, message, headers }: RequestContext, { paramHeaders: params }: Item): readonly string[] {
+  if (params.headers.length === 0) return era === 'legacy' ? noHeaders : otherParamHeaders(params, headers)
+  const args = message.param('arguments')
+  if (era === 'legacy') return paramHeaderPairs(params, args)
+  const wrong = mismatchedHeader(params, args, headers, decodeHeader)
+  if (wrong) throw headerMismatch(message.id, wrong.header, wrong.given, wrong.body)
+  return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
+}
+
+/**
+ * Returns true if a method that the server does not declare is worth trying: on a legacy connection, unless it was
+ * rejected before.
+ */
+const mayTryUndeclared = (
+  { era }: RequestContext,
+  { stored }: CatalogServer,
+  negotiation: Negotiation,
+  method: TriedMethod
+) => chooseEra(negotiation, stored, era) === 'legacy' && hasMethod(negotiation, method) !== false
+
+const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
+
+interface Reference {
+  readonly server: ResourceTarget['server']
+  /** Member of `ref` that identifies the item; `value` is its name or URI on the upstream. */
+  readonly key: 'name' | 'uri'
+  readonly value: string
+}
+
+export interface TargetResolverOptions {
+  readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
+  readonly inputRequiredStore: Pick<InputRequiredStore<PendingCall>, 'isOwnState'>
+  readonly resourceLinks: Pick<ResourceLinks, 'find'>
+  readonly results: ResultSender
+}
+
+/**
+ * Finds the targets of calls within the caller's scope and writes their parameters for the server. Methods throw
+ * ProtocolError.
+ */
+export class TargetResolver {
+  readonly #options: TargetResolverOptions
+
+  constructor(options: TargetResolverOptions) {
+    this.#options = options
+  }
+
+  /** Resolves the tool or prompt of a request. */
+  item(kind: 'tool' | 'prompt', context: RequestContext, observation: Observation): McpTarget {
+    const { message, scope } = context
+    const publicName = stringParam(context, 'name')
+    const item = scope.find(kind, publicName)
+    observation.setTarget(item?.server.name, item?.alias ?? publicName)
+    if (!item) throw this.#unknownItem(context, kind, publicName)
+    if (message.has('arguments') && !message.isObject('arguments')) {
+      throw refuse(context, 'Invalid params: "arguments" must be an object')
+    }
+    const { name, server } = item
+    const round = this.#inputRoundChanges(context, server)
+    const own = { name: JSON.stringify(name) }
+    const fragment = paramsFragment(message, round ? { ...own, ...round } : own)
+    return { server, members: fragment, name, headers: paramHeaders(context, item) }
+  }
+
+  /** Resolves the resource of a request. */
+  resource(context: RequestContext, observation: Observation): McpTarget {
+    const { message, scope, era, caller } = context
+    const { resourceLinks, refusals } = this.#options
+    const requestedUri = stringParam(context, 'uri')
+    const target = scope.resolve(requestedUri, true, resourceLinks.find(caller.key, requestedUri))
+    observation.setTarget(target?.server.name, target?.uri ?? requestedUri)
+    if (!target) {
+      refusals.auditOutOfScope(context, 'resource', requestedUri)
+      const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
+      throw refuse(context, `Resource not found: ${requestedUri}`, { uri: requestedUri }, code)
+    }
+    const { server, uri, isAlias } = target
+    const changes = { uri: JSON.stringify(uri), ...this.#inputRoundChanges(context, server) }
+    const rewrite = isAlias ? (result: Payload) => aliasedContents(result, target) : undefined
+    return { server, members: paramsFragment(message, changes), name: uri, rewrite }
+  }
+
+  /** Resolves the prompt or resource to complete; undefined after an empty answer for a server without completions. */
+  reference(context: RequestContext, observation: Observation): McpTarget | undefined {
+    const { message } = context
+    const { results } = this.#options
+    const { server, key, value } = this.#findReference(context)
+    const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
+    refuseLookalikes(members(ref), message.id)
+    observation.setTarget(server.name, value)
+    const { negotiation } = server.stored
+    const isDeclared = negotiation?.capabilities['completions'] !== undefined
+    if (!negotiation || !(isDeclared || mayTryUndeclared(context, server, negotiation, 'completion/complete'))) {
+      results.send(context, noCompletion)
+      return undefined
+    }
+    const onError = (answer: Answer) => {
+      if (isDeclared || errorCode(answer) !== codes.methodNotFound) return false
+      noteMethod(negotiation, 'completion/complete', false)
+      results.send(context, noCompletion)
+      return true
+    }
+    const changed = withMembers(ref, { [key]: JSON.stringify(value) })
+    return { server, members: paramsFragment(message, { ref: changed }), onError }
+  }
+
+  #findReference(context: RequestContext): Reference {
+    const { params } = context.message
+    const ref = (params['ref'] ?? {}) as { type?: unknown; name?: unknown; uri?: unknown }
+    if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
+      const item = context.scope.find('prompt', ref.name)
+      if (!item) throw this.#unknownItem(context, 'prompt', ref.name)
+      return { server: item.server, key: 'name', value: item.name }
+    }
+    if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
+      // completions of the wrong server would look plausible, so the server is never guessed
+      const target = context.scope.resolveTemplate(ref.uri) ?? context.scope.resolve(ref.uri, false)
+      if (!target) throw this.#unknownItem(context, 'resource', ref.uri, { uri: ref.uri })
+      return { server: target.server, key: 'uri', value: target.uri }
+    }
+    throw refuse(context, 'Invalid params: "ref" must name a prompt or a resource')
+  }
+
+  #unknownItem(context: RequestContext, kind: 'tool' | 'prompt' | 'resource', name: string, data?: unknown) {
+    this.#options.refusals.auditOutOfScope(context, kind, name)
+    return refuse(context, `Unknown ${kind}: ${name}`, data)
+  }
+
+  /**
+   * Removes the input-round members if the upstream speaks the legacy protocol, which has no input rounds
+   * (mcp-proxy.md#asking-the-client). A `requestState` not signed by this gateway is invalid there.
+   */
+  #inputRoundChanges({ era, message }: RequestContext, { stored }: CatalogServer) {
+    if (era === 'legacy' || !stored.negotiation || chooseEra(stored.negotiation, stored, era) === 'modern')
+      return undefined
+    const requestState = message.param('requestState')
+    if (requestState !== undefined && !this.#options.inputRequiredStore.isOwnState(requestState))
+      throw invalidState(message)
+    return inputRoundChanges
+  }
+}
+
+export interface CallMethodsOptions {
+  readonly calls: ClientCalls
+  readonly targets: TargetResolver
+  readonly forwarder: CallForwarder
+  readonly replies: CallReplies
+  readonly clientInfoCache: Pick<ClientInfoCache, 'client'>
+}
+
+/** Creates the methods that are forwarded to servers. */
+export function createCallMethods(options: CallMethodsOptions): Methods {
+  const { calls, targets, forwarder, replies, clientInfoCache } = options
+  const describe = ({ caller, endpoint, era: via, requestId, session, message }: RequestContext): InboundCall => {
+    const client = session ? session.client : clientInfoCache.client(message).name
+    return { caller, endpoint, via, requestId, client, clientVersion: session?.version }
+  }
+  const callMethod = (kind: CallKind, resolve: CallSurface<RequestContext, McpTarget, void>['resolve']): Method => {
+    const surface: CallSurface<RequestContext, McpTarget, void> = {
+      kind,
+      describe,
+      resolve,
+      exchange: (context, target) => forwarder.forward(context, target),
+      fail: (context, target, error) => replies.sendFailure(context, target, error)
+    }
+    return (context) => calls.run(surface, context)
+  }
+  return new Map([
+    ['tools/call', callMethod('tool', (context, observation) => targets.item('tool', context, observation))],
+    ['prompts/get', callMethod('prompt', (context, observation) => targets.item('prompt', context, observation))],
+    ['resources/read', callMethod('resource', (context, observation) => targets.resource(context, observation))],
+    ['completion/complete', callMethod('completion', (context, observation) => targets.reference(context, observation))]
+  ])
+}

@@ -1,0 +1,105 @@
+import type { CatalogServer } from '../catalog/catalog.ts'
+import type { Payload } from '../json/payload.ts'
+import { codes } from '../protocol/jsonrpc.ts'
+import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { recordAnswer, type CallTarget } from '../upstream/client-calls.ts'
+import { adaptError, readAnswer } from '../upstream/era-bridge.ts'
+import type { Answer, UpstreamAnswer } from '../upstream/transport/call.ts'
+import type { Elicitations } from './input/elicitations.ts'
+import { InputRefusedError } from './input/input-rounds.ts'
+import { answerUrlElicitation, attributeUrlElicitations } from './input/url-elicitation.ts'
+import type { McpRefusals } from './mcp-refusals.ts'
+import type { ResourceLinks } from './messages/resource-links.ts'
+import { attributeResult, isInputRequired, needsAttribution } from './messages/server-attribution.ts'
+import type { Implementation, RequestContext } from './sessions/request-context.ts'
+import { permissionWithdrawn } from './withdrawal.ts'
+
+/** Target of an MCP request, with hooks for the server's response. */
+export interface McpTarget extends CallTarget {
+  /** Applied to a result last, before it is sent. */
+  readonly rewrite?: ((result: Payload) => Payload) | undefined
+  /** Handles an error response; returns false to let the error be sent. */
+  readonly onError?: (answer: Answer) => boolean
+}
+
+/** Methods whose results may contain resource links. */
+const methodsWithLinks = new Set(['tools/call', 'prompts/get'])
+
+export interface CallRepliesOptions {
+  readonly elicitations: Pick<Elicitations, 'recordRequired'>
+  readonly resourceLinks: Pick<ResourceLinks, 'record'>
+  readonly refusals: Pick<McpRefusals, 'auditFailure'>
+  readonly identity: Implementation
+}
+
+/** Sends the outcomes of calls to MCP clients. */
+export class CallReplies {
+  readonly #options: CallRepliesOptions
+  readonly #serverInfo: string
+
+  constructor(options: CallRepliesOptions) {
+    this.#options = options
+    this.#serverInfo = JSON.stringify(options.identity)
+  }
+
+  /** Records and sends the server's response. Throws UpstreamFailure if it is malformed. */
+  sendAnswer(context: RequestContext, target: McpTarget, forwarded: UpstreamAnswer): void {
+    const { reply, message, era, scope, caller } = context
+    const { method } = message
+    const { answer } = forwarded
+    const { server, rewrite } = target
+    const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: this.#serverInfo }
+    const result = recordAnswer(context.observation!, forwarded, adaptation)
+    if (answer.kind === 'error') return this.#sendError(context, target, forwarded)
+    if (methodsWithLinks.has(method)) this.#options.resourceLinks.record(caller.key, server.name, answer.body)
+    // checked on the original result, which is already parsed: the adapted one would be parsed again
+    const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
+    const attributed = needsNames ? readAnswer(() => attributeResult(result, server.name)) : result
+    reply.sendAnswer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(attributed)) : attributed })
+  }
+
+  /** Sends the failure of a call. Throws errors that are neither a server's failure nor the client's refusal. */
+  sendFailure(context: RequestContext, { server }: McpTarget, error: unknown): void {
+    const { reply, message } = context
+    if (error instanceof InputRefusedError) return reply.sendError(message.id, error.code, error.message)
+    if (!(error instanceof UpstreamFailure)) throw error
+    this.#sendUpstreamFailure(context, server, error)
+  }
+
+  #sendError(context: RequestContext, { server, onError }: McpTarget, { answer, era: from }: UpstreamAnswer): void {
+    const { reply, message, era, scope, session } = context
+    const { identity, elicitations } = this.#options
+    if (onError?.(answer)) return
+    if (era === 'modern' && from === 'legacy' && answerUrlElicitation(context, server.name, answer, identity)) return
+    if (session) elicitations.recordRequired(server.name, answer, { session, reply })
+    const shown = needsAttribution(scope) ? attributeUrlElicitations(answer, server.name) : answer.body
+    const { body, status } = adaptError(shown, era)
+    reply.sendAnswer(message.id, { kind: 'error', body }, status)
+  }
+
+  /**
+   * Sends a transport failure as a JSON-RPC error (mcp-proxy.md#upstream-errors), never as `isError`, which belongs to
+   * the tool.
+   */
+  #sendUpstreamFailure(context: RequestContext, server: CatalogServer, failure: UpstreamFailure): void {
+    const { reply, message } = context
+    this.#options.refusals.auditFailure(context, server, failure)
+    if (failure.reason === 'cancelled' && failure !== permissionWithdrawn) {
+      reply.openStream()
+      return reply.close()
+    }
+    const { reason, status, retryAfter } = failure
+    // a plain HTTP 429, as long as no stream has begun (mcp-proxy.md#error-bodies)
+    if (reason === 'limited' && !reply.isStream) {
+      return reply.sendHttpError(429, failure.message, { 'retry-after': String(retryAfter) })
+    }
+    reply.sendError(message.id, codes.internal, failure.message, {
+      data: {
+        server: server.name,
+        reason,
+        ...(status === undefined ? {} : { status }),
+        ...(retryAfter === undefined ? {} : { retryAfter })
+      }
+    })
+  }
+}
