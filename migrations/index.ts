@@ -12,6 +12,7 @@ import * as leftOut from './0010_left_out.ts'
 import * as sealedSettings from './0011_sealed_settings.ts'
 import * as sessionEnds from './0012_session_ends.ts'
 import * as attempts from './0013_attempts.ts'
+import * as catalogue from './0014_catalogue.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -27,5 +28,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0010_left_out': leftOut,
   '0011_sealed_settings': sealedSettings,
   '0012_session_ends': sessionEnds,
-  '0013_attempts': attempts
+  '0013_attempts': attempts,
+  '0014_catalogue': catalogue
 }

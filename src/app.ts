@@ -23,6 +23,7 @@ import { createRequestIds } from './http/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
 import { calls } from './routes/calls.ts'
+import { catalogue } from './routes/catalogue.ts'
 import { concern } from './routes/concern.ts'
 import { dashboard } from './routes/dashboard/dashboard.ts'
 import { init } from './routes/init.ts'
@@ -164,6 +165,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
         done()
       })
       await api.register(concern('servers', servers))
+      await api.register(concern('catalogue', catalogue))
       await api.register(concern('upstream-oauth', upstreamOAuth))
       await api.register(concern('tools', tools))
       await api.register(concern('prompts', prompts))

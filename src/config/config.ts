@@ -76,6 +76,12 @@ export interface Config {
   readonly spareSessions: number
   /** Milliseconds between refreshes of the upstream lists; 0 = off. */
   readonly refreshIntervalMs: number
+  readonly catalogue: {
+    /** URL of the MCP registry that the catalogue is read from; undefined: the list of the package. */
+    readonly registryUrl: string | undefined
+    /** Patterns of the names that are shown and can be installed; undefined: all. */
+    readonly allow: readonly string[] | undefined
+  }
   readonly auditRetentionDays: number
   readonly callLog: {
     readonly enabled: boolean
@@ -386,6 +392,7 @@ export function readConfig(
     toolNames: read('toolNames'),
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
+    catalogue: { registryUrl: read('registryUrl'), allow: read('catalogueAllow') },
     auditRetentionDays: read('auditRetentionDays'),
     callLog: readCallLog(read, databaseUrl),
     timeouts: readTimeouts(read),

@@ -87,6 +87,13 @@ export const databaseHost = (given: string) =>
 export const commands = (given: string) =>
   list(given).map((entry) => (entry.startsWith('/') ? entry : fail('must list absolute paths, separated by commas')))
 
+export const patterns = (given: string) =>
+  list(given).map((entry) =>
+    /^[a-z0-9*._/-]{1,200}$/i.test(entry) && (entry.match(/\*/g) ?? []).length <= 4
+      ? entry
+      : fail('must list names or patterns such as io.github.owner/*, separated by commas')
+  )
+
 export const egress = (given: string) =>
   list(given).map(
     (entry) =>

@@ -13,6 +13,7 @@ import {
   commands,
   egress,
   proxies,
+  patterns,
   key,
   token,
   port,
@@ -326,6 +327,20 @@ export const settings = {
     fallback: '300000',
     about: "Interval between refreshes of the servers' lists; one also runs after start. 0 = no refreshes at all.",
     parse: integer(0, 86_400_000)
+  },
+  registryUrl: {
+    variable: `${ENV_PREFIX}REGISTRY_URL`,
+    otherwise: 'none: the catalogue is the list that the package contains',
+    about:
+      'URL of an MCP registry without the path of its API, such as `https://registry.modelcontextprotocol.io`. The [catalogue](../how-to/catalogue.md) is read from it at start and every six hours; if that fails, the last data stays.',
+    parse: publicUrl
+  },
+  catalogueAllow: {
+    variable: `${ENV_PREFIX}CATALOGUE_ALLOW`,
+    otherwise: 'all',
+    about:
+      'Servers of the catalogue that are shown and can be installed from it: names, or patterns such as `io.github.modelcontextprotocol/*`, separated by commas. Registrations without the catalogue are not affected.',
+    parse: patterns
   },
   auditRetentionDays: {
     variable: `${ENV_PREFIX}AUDIT_RETENTION_DAYS`,

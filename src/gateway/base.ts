@@ -29,6 +29,7 @@ export interface GatewayOptions {
     | 'toolNames'
     | 'refreshIntervalMs'
     | 'staleLimitS'
+    | 'catalogue'
   >
   /** Product version. */
   readonly version: string

@@ -1,4 +1,5 @@
 import { parseAnnouncement } from '../registry/session-ends.ts'
+import { createCatalogue, type ServerCatalogue } from '../control/catalogue/catalogue.ts'
 import { createAttempts } from '../control/attempts.ts'
 import { changedKinds } from '../control/dashboard/dashboard-events.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
@@ -43,6 +44,8 @@ export interface Gateway {
   readonly mcp: Downstream
   /** Data of the dashboard's pages. */
   readonly dashboard: Dashboard
+  /** Servers that can be installed. */
+  readonly catalogue: ServerCatalogue
   stats(): GatewayStats
   /** Closes all spare sessions and opens no new ones, before the process stops. */
   closeSpareSessions(): void
@@ -63,6 +66,7 @@ interface GatewayParts {
   readonly mcpSide: McpSide
   readonly signInSessions: SignInSessions
   readonly applier: StateApplier
+  readonly catalogue: ServerCatalogue
 }
 
 /** Operations of administrators on servers, groups, users and clients, and the dashboard's data. */
@@ -131,7 +135,8 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
   }
 }
 
-async function start({ base, upstreamSide, refresh, mcpSide, signInSessions, applier }: GatewayParts): Promise<void> {
+async function start(parts: GatewayParts): Promise<void> {
+  const { base, upstreamSide, refresh, mcpSide, signInSessions, applier, catalogue } = parts
   const { registry, log } = base.options
   const { downstream } = mcpSide
   process.on('exit', upstreamSide.connections.kill)
@@ -147,10 +152,13 @@ async function start({ base, upstreamSide, refresh, mcpSide, signInSessions, app
   await registry.follow(applier.apply, onAnnouncement, loadMissed)
   refresh.refresher.start()
   signInSessions.start()
+  catalogue.start()
 }
 
-async function close({ base, upstreamSide, refresh, watching, mcpSide, signInSessions }: GatewayParts): Promise<void> {
+async function close(parts: GatewayParts): Promise<void> {
+  const { base, upstreamSide, refresh, watching, mcpSide, signInSessions, catalogue } = parts
   const { connections } = upstreamSide
+  catalogue.close()
   base.events.close()
   refresh.refresher.close()
   signInSessions.close()
@@ -186,7 +194,15 @@ function createParts(options: GatewayOptions): GatewayParts {
   })
   live.onChange('notify', ({ previous, next }) => events.publish(...changedKinds(previous, next)))
   registry.calls.onStored = () => events.publish('calls')
-  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier }
+  const { registryUrl, allow } = config.catalogue
+  const catalogue = createCatalogue({
+    store: registry.catalogue,
+    registryUrl,
+    allow,
+    get: (url) => upstreamSide.connections.registryHttp(registryUrl ?? url).get(url, 'the MCP registry'),
+    log
+  })
+  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier, catalogue }
 }
 
 /** Creates a gateway; `start` makes it serve. */
@@ -201,6 +217,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...createControlPlane(parts),
     calls: parts.mcpSide.invocation,
     mcp: parts.mcpSide.downstream,
+    catalogue: parts.catalogue,
     get ready() {
       return live.isLoaded && !isStale()
     },

@@ -61,6 +61,7 @@ A tool that reports a failure is not an HTTP error: the status is 200 and the re
 <!-- prettier-ignore -->
 | Code | With | Meaning |
 |---|---|---|
+| \`values_missing\` | 400 | Required values of a server of the catalogue are missing |
 | \`not_initialized\` | 403 | There is no administrator yet: \`POST /init\` creates the first |
 | \`enterprise_mode_only\` | 403 | Development mode has no users and clients |
 | \`upstream_oauth_required\` | 400 | The server requires a sign-in: register it with \`oauth_redirect_uri\` |

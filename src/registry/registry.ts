@@ -8,6 +8,7 @@ import { createCallStats, type CallStats } from './logs/call-stats.ts'
 import { readTallies } from './logs/call-tallies.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './logs/calls.ts'
 import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } from './database-identity.ts'
+import { createCatalogueStore, type CatalogueStore } from './repositories/catalogue.ts'
 import type { Effect, WriteContext } from './repositories/context.ts'
 import { scheduleExpiry } from './logs/expiry.ts'
 import { withErrorTranslation } from './store/failures.ts'
@@ -134,6 +135,7 @@ export interface Registry {
   readonly oauthSessions: OAuthSessions
   readonly sessionEnds: SessionEnds
   readonly tokens: TokenStore
+  readonly catalogue: CatalogueStore
   /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
   /** Returns the milliseconds since the database last confirmed the follower's state. */
@@ -271,6 +273,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     oauthSessions: createOAuthSessions(db, keys),
     sessionEnds: createSessionEnds(db, store.listener !== undefined),
     tokens: createTokenStore(db, keys),
+    catalogue: createCatalogueStore(db),
     rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(rootKey, label),
     unconfirmedMs: () => sync.unconfirmedMs(),

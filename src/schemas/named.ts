@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { AuditEntry, AuditPage } from './audit.ts'
 import { Call, CallCauses, CallPage } from './call.ts'
+import { CatalogueDetails, CatalogueInstall, CataloguePage, CataloguePlan, CatalogueServer } from './catalogue.ts'
 import { KeyRotation } from './keys.ts'
 import {
   Client,
@@ -60,6 +61,11 @@ export const namedSchemas: readonly TSchema[] = [
   AuthorizationRequired,
   AuthorizationAnswer,
   AuthorizationSession,
+  CatalogueServer,
+  CataloguePage,
+  CatalogueDetails,
+  CatalogueInstall,
+  CataloguePlan,
   Tool,
   ToolCall,
   ToolResult,

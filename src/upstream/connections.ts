@@ -55,6 +55,8 @@ export interface Connections {
   readonly authorizations: Authorizations
   /** HTTP client for OAuth requests, under the egress policy. */
   readonly http: OAuthHttpFor
+  /** The same for answers of MCP registries, which are larger. */
+  readonly registryHttp: OAuthHttpFor
   /** Returns a server's target. If its secrets cannot be decrypted, it carries `problem` and no request is sent. */
   targetOf(stored: StoredServer): Target
   /** Returns a function that removes the server's secrets from a text. */
@@ -83,6 +85,8 @@ export interface Connections {
 /** Spare processes started at a time, and spare sessions opened at a time per HTTP server: calls take precedence. */
 const SPARE_STARTS = { processes: 2, sessions: 4 }
 const SPARE_IDLE_MS = 60_000
+/** A page of an MCP registry has up to 100 entries of a few kilobytes. */
+const REGISTRY_ANSWERS = { timeoutMs: 30_000, maxBytes: 8_388_608 }
 
 const unreadable = () =>
   new UpstreamFailure('unreadable', 'its stored secrets cannot be decrypted with the current encryption key', {
@@ -149,7 +153,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
     children,
     log
   })
-  const http = createOAuthHttp({ egress, userAgent: `${PRODUCT}/${version}` })
+  const userAgent = `${PRODUCT}/${version}`
+  const http = createOAuthHttp({ egress, userAgent })
   const authorizations = createAuthorizations({ store: registry.tokens, http, log })
 
   const targetOf = (stored: StoredServer): Target => {
@@ -199,6 +204,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     upstreams,
     authorizations,
     http,
+    registryHttp: createOAuthHttp({ egress, userAgent, ...REGISTRY_ANSWERS }),
     targetOf,
     redactorOf: (stored) => redactorFor(targetOf(stored)),
     readOffer: (target) => readOffer(options, transports, target),

@@ -13,7 +13,7 @@ const basics = ['lib', 'json', 'domain', 'schemas']
 const stored = [...basics, 'protocol', 'registry']
 const upstream = [...stored, 'config', 'catalog', 'observe']
 const mcp = [...upstream, 'upstream']
-const gateway = [...mcp, 'mcp', 'control']
+const gateway = [...mcp, 'mcp', 'validation', 'control']
 const web = ['http', 'validation', 'demo', 'gateway']
 
 /** Parts of `src`, lowest first, and the parts that each may import. Every part may import itself. */
@@ -31,7 +31,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   observe: [...stored, 'catalog'],
   upstream,
   mcp,
-  control: [...mcp, 'mcp'],
+  control: [...mcp, 'mcp', 'validation'],
   gateway,
   http: ['lib', 'domain', 'config'],
   plugins: [...gateway, ...web],

@@ -6,6 +6,7 @@ Development mode has no authentication. In enterprise mode the management API re
 export const tags = [
   { name: 'system', description: 'State and initialisation of the gateway' },
   { name: 'servers', description: 'Upstream MCP servers: registration, enabled states, sign-ins' },
+  { name: 'catalogue', description: 'MCP servers that can be installed' },
   { name: 'tools', description: 'Tools of the registered servers: list, call, enable and disable' },
   { name: 'prompts', description: 'Prompts of the registered servers: list, render, enable and disable' },
   { name: 'resources', description: 'Resources of the registered servers: list, read, enable and disable' },

@@ -146,6 +146,17 @@ export interface Tables {
     ended_at: Generated<Date>
     expires_at: Date
   }
+  /** Catalogue of an MCP registry, by the URL of the registry */
+  catalogue: {
+    source: string
+    /** Gzip of one entry per line; null until the registry was read */
+    entries: Uint8Array | null
+    read_at: ColumnType<Date | null, never, RawBuilder<Date>>
+    /** Start of the last attempt to read the registry */
+    tried_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
+    /** Failure of the last attempt */
+    problem: string | null
+  }
   /** Rows are added, and deleted once they are too old or too many. */
   calls: {
     id: ColumnType<string, never, never>

@@ -11,7 +11,7 @@ export interface OAuthResponse {
   readonly body: Readonly<Record<string, unknown>> | null
 }
 
-/** Small requests to authorization servers and for upstream metadata (security-model.md#upstream-oauth). */
+/** Small requests to authorization servers, for upstream metadata and to registries (security-model.md#upstream-oauth). */
 export interface OAuthHttp {
   /** Follows redirects within the origin. `whom` names the other side in failures. Rejects with UpstreamFailure. */
   get(url: string, whom: string): Promise<OAuthResponse>
@@ -28,18 +28,20 @@ export interface OAuthHttpOptions {
   readonly userAgent: string
   /** Limit for a whole exchange, redirects included. */
   readonly timeoutMs?: number
+  /** Limit for the body of an answer. */
+  readonly maxBytes?: number
 }
 
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 65_536
 const MAX_REDIRECTS = 3
 
-async function readBody(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
+async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > MAX_BYTES) throw new UpstreamFailure('too_large', `answered with more than ${MAX_BYTES} bytes`)
+    if (length > maxBytes) throw new UpstreamFailure('too_large', `answered with more than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -74,7 +76,7 @@ export const createOAuthHttp =
     createRequests(options, configured)
 
 function createRequests(
-  { egress, userAgent, timeoutMs = TIMEOUT_MS }: OAuthHttpOptions,
+  { egress, userAgent, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES }: OAuthHttpOptions,
   configured: string
 ): OAuthHttp {
   const common = { accept: 'application/json', 'user-agent': userAgent }
@@ -89,7 +91,7 @@ function createRequests(
   }
   const get = async (url: string, signal: AbortSignal, redirects: number): Promise<OAuthResponse> => {
     const { statusCode: status, headers, body } = await request(url, { method: 'GET', signal, headers: common })
-    const document = await readBody(body)
+    const document = await readBody(body, maxBytes)
     const { location } = headers
     if (status < 300 || status >= 400 || typeof location !== 'string') return { status, body: parse(document) }
     const next = URL.canParse(location, url) ? new URL(location, url) : undefined
@@ -111,7 +113,7 @@ function createRequests(
       try {
         const signal = AbortSignal.timeout(timeoutMs)
         const answer = await request(url, { method: 'POST', signal, headers: { ...common, ...headers }, body })
-        return { status: answer.statusCode, body: parse(await readBody(answer.body)) }
+        return { status: answer.statusCode, body: parse(await readBody(answer.body, maxBytes)) }
       } catch (error) {
         throw toFailure(error, whom)
       }

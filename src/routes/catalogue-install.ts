@@ -1,0 +1,95 @@
+import { MASK } from '../domain/secrets/secret-parts.ts'
+import type { CatalogueEntry } from '../domain/catalogue/entry.ts'
+import {
+  fillOption,
+  installOptions,
+  suggestServerName,
+  type InstallMembers,
+  type InstallOption
+} from '../domain/catalogue/install.ts'
+import type { InstallInput, InstallValues } from '../domain/catalogue/slots.ts'
+import { AppError, invalid } from '../lib/errors.ts'
+import type { CatalogueInput, CatalogueInstall, CatalogueOption, CataloguePlan } from '../schemas/catalogue.ts'
+import type { ServerInput } from '../schemas/server.ts'
+
+/** Writes a command as a shell would need it; for people only, since nothing is run through a shell. */
+const shellWord = (word: string) => (/^[\w@%+=:,./<>-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+
+const previewOf = (members: InstallMembers): string =>
+  members.transport === 'stdio' ? [members.command, ...members.args].map(shellWord).join(' ') : members.url
+
+const toInput = (input: InstallInput): CatalogueInput => {
+  const { name, label, isRequired, isSecret, isRepeated, format, ...shown } = input
+  return { name, label, is_required: isRequired, is_secret: isSecret, is_repeated: isRepeated, format, ...shown }
+}
+
+/** Converts an option to its form in answers. */
+export function optionRecord(option: InstallOption): CatalogueOption {
+  const { id, target, problem, inputs } = option
+  if (problem !== undefined) return { id, target, problem, inputs: [] }
+  const asked = inputs.filter((input) => input.isRequired && input.default === undefined)
+  const { members } = fillOption(option, '', Object.fromEntries(asked.map(({ name }) => [name, `<${name}>`])))
+  return { id, target, preview: previewOf(members), inputs: inputs.map(toInput) }
+}
+
+/** Returns the chosen option; by default the first that is supported. Throws AppError 400. */
+function chooseOption(entry: CatalogueEntry, id: string | undefined): InstallOption {
+  const options = installOptions(entry)
+  const chosen = id === undefined ? (options.find(({ plan }) => plan) ?? options[0]) : options.find((o) => o.id === id)
+  if (!chosen) {
+    const ids = options.map((option) => option.id).join(', ')
+    throw invalid(ids === '' ? 'the server has neither a package nor an address' : `"option" must be one of ${ids}`)
+  }
+  if (chosen.problem !== undefined) throw invalid(`the option "${chosen.id}" cannot be installed: ${chosen.problem}`)
+  return chosen
+}
+
+const maskSecrets = (inputs: readonly InstallInput[], values: InstallValues): InstallValues =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => {
+      const isSecret = inputs.find((input) => input.name === name)?.isSecret
+      return [name, isSecret ? [value].flat().map((text) => (text === '' ? '' : MASK)) : value]
+    })
+  )
+
+/** A chosen option with its values */
+export interface Installation {
+  /** Without the values of secret inputs */
+  readonly plan: CataloguePlan
+  /** Returns the body of the registration. Throws AppError 400 if values are missing or not valid. */
+  registration(): ServerInput
+}
+
+/** Reads how a server of the catalogue is to be installed. Throws AppError 400, or 409 for another version. */
+export function readInstallation(entry: CatalogueEntry, request: CatalogueInstall): Installation {
+  const { version, option: id, values = {}, session_mode, oauth_redirect_uri } = request
+  if (version !== undefined && version !== entry.version)
+    throw new AppError(409, `the catalogue has the version ${entry.version} of "${entry.name}" now`)
+  const option = chooseOption(entry, id)
+  const name = request.server_name ?? suggestServerName(entry.name)
+  const { members, missing, problems } = fillOption(option, entry.description, values)
+  const shown = fillOption(option, '', maskSecrets(option.inputs, values)).members
+  return {
+    plan: {
+      server_name: name,
+      option: option.id,
+      transport: members.transport,
+      preview: previewOf(shown),
+      env_keys: 'env' in members ? Object.keys(members.env) : [],
+      header_keys: 'headers' in members ? Object.keys(members.headers) : [],
+      missing: [...missing],
+      problems: [...problems]
+    },
+    registration() {
+      if (missing.length > 0)
+        throw new AppError(400, `values are missing: ${missing.join(', ')}`, { code: 'values_missing' })
+      if (problems.length > 0) throw invalid(problems[0]!)
+      return {
+        name,
+        ...members,
+        ...(session_mode === undefined ? {} : { session_mode }),
+        ...(oauth_redirect_uri === undefined || members.transport === 'stdio' ? {} : { oauth_redirect_uri })
+      }
+    }
+  }
+}
