@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { VERSION } from '../../src/domain/version.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { addCleanup } from '../store.ts'
+import { until } from '../until.ts'
 import { commandLine } from './cli.ts'
 import { startGateway } from './harness.ts'
 
@@ -41,6 +42,15 @@ test('a server is registered, read, switched, tested, replaced and removed, in d
   assert.deepEqual(asJson.json, (await gateway.get('/api/v0/servers?include=health')).body)
   assert.deepEqual(parse((await cli(['list', 'servers', '-o', 'yaml'])).out), asJson.json)
   assert.match((await cli(['ls', 'servers', '-o', 'wide'])).out, /SESSION MODE/)
+
+  await gateway.post('/api/v0/tools/invoke', { name: 'alpha__fail' })
+  await until('the failed call', async () =>
+    /Newest failed calls\n/.test((await cli(['describe', 'server', 'alpha'])).out)
+  )
+  const described = await cli(['describe', 'server', 'alpha'])
+  assert.match(described.out, /^name: +alpha\n(.*\n)*status: +connected\n(.*\n)*Tools \(\d+\)\nNAME +STATE/)
+  assert.match(described.out, /Newest failed calls\n.*\n.* tool_error +fail/)
+  assert.equal((await cli(['describe', 'server', 'alhpa'])).code, 3)
 
   const disabled = await cli(['disable', 'server', 'alpha', '--json'])
   assert.deepEqual(disabled.json.tools_affected.toSorted(), [

@@ -67,6 +67,8 @@ export const LINES: readonly Line[] = [
   line('list tools', '--server alpha', `[${tool}]`),
   line('list prompts', '', `[${prompt}]`),
   line('list resources', '', `[${resource}]`),
+  line('describe server', 'alpha', '{failed_calls server tools}'),
+  line('describe tool', 'alpha__echo', tool),
   line('get server', 'alpha', server),
   line('get tool', 'alpha__echo', tool),
   line('get prompt', 'alpha__greet', prompt),

@@ -69,7 +69,7 @@ export function addAdministration(program: Command, run: Runner): void {
     .command('top')
     .description('Show the servers and tools with the most calls, and the slowest tools')
     .option('--range <range>', 'period: 1h, 24h or 7d', '1h')
-    .action(run(async () => (await import('../actions/top.ts')).top))
+    .action(run(async () => (await import('../reports/top.ts')).top))
 
   const keys = program.command('keys').description('Manage the encryption key')
   keys

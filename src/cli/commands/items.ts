@@ -29,6 +29,7 @@ const kinds = Object.keys(KINDS) as KindName[]
 export function addItems(program: Command, run: Runner): void {
   addList(program, run)
   addGet(program, run)
+  addDescribe(program, run)
   addSwitches(program, run)
   addUse(program, run)
 }
@@ -66,6 +67,20 @@ function addGet(program: Command, run: Runner): void {
     if (kind === 'resource') command.option('--read', 'read the contents')
     command.action(run(async () => (await import('../actions/get.ts')).getOf(kind)))
   }
+}
+
+function addDescribe(program: Command, run: Runner): void {
+  const describe = program.command('describe').description('Show everything about one server or tool')
+  describe
+    .command('server <name>')
+    .alias('servers')
+    .description('Show state, figures, tools, items left out and the newest failed calls of a server')
+    .action(run(async () => (await import('../reports/describe.ts')).describeServer))
+  describe
+    .command('tool <name>')
+    .alias('tools')
+    .description('Show the description and parameters of a tool')
+    .action(run(async () => (await import('../actions/usage.ts')).showUsage))
 }
 
 function addSwitches(program: Command, run: Runner): void {

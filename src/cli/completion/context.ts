@@ -75,7 +75,7 @@ function operandOf(path: readonly string[], position: number): Candidates {
   const [verb = '', name = ''] = path
   const kind = kindOf(name)
   if (kind === undefined) return OPERANDS[path.join(' ')] ?? none
-  if (verb === 'get' || verb === 'update' || verb === 'delete') return gatewayNames(kind)
+  if (verb === 'get' || verb === 'describe' || verb === 'update' || verb === 'delete') return gatewayNames(kind)
   if (verb === 'enable' || verb === 'disable')
     return kind === 'server' ? gatewayNames(kind) : gatewayNames(kind, 'server')
   return none

@@ -16,3 +16,7 @@ export function noteLeftOut(cli: Cli, { left_out: items = [], left_out_count: co
 
 /** Removes the left-out items, which are printed separately. */
 export const withoutLeftOut = <T extends LeftOut>({ left_out: _items, ...record }: T): Omit<T, 'left_out'> => record
+
+/** Returns a row per left-out item: its kind and name, and the reason. */
+export const leftOutReasons = ({ left_out: items = [] }: LeftOut): string[][] =>
+  items.map(({ kind, name, reason }) => [name === undefined ? kind : `${kind} ${name}`, reason])

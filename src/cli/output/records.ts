@@ -44,6 +44,8 @@ const statusColours: Readonly<Record<Status, Colour>> = {
   disabled: 'dim',
   unknown: 'dim'
 }
+/** Colour of a status on a terminal. */
+export const statusColour = (status: Status): Colour => statusColours[status]
 const statusOf = ({ enabled, health }: Records['server']): Status =>
   health?.status ?? (enabled ? 'unknown' : 'disabled')
 const milliseconds = (ms: number | undefined) => (ms === undefined ? undefined : `${Math.round(ms)} ms`)
@@ -62,7 +64,7 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
     {
       head: 'status',
       value: (server) => statusOf(server).replaceAll('_', ' '),
-      colour: (server) => statusColours[statusOf(server)]
+      colour: (server) => statusColour(statusOf(server))
     },
     { head: 'tools', value: ({ health }) => health && String(health.tool_count) },
     { head: 'calls', value: ({ health }) => health?.calls_24h && String(health.calls_24h.calls) },
