@@ -1,5 +1,9 @@
 import type { TestContext } from 'node:test'
-import { Client as Client2, StreamableHTTPClientTransport as HttpTransport2 } from '@modelcontextprotocol/client'
+import {
+  Client as Client2,
+  StreamableHTTPClientTransport as HttpTransport2,
+  type Transport as Transport2
+} from '@modelcontextprotocol/client'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as HttpTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -81,10 +85,10 @@ export async function connectLegacy(
   return { serverRequests, client, call }
 }
 
-/** Connects a client for 2026-07-28, or for the revision that it negotiates with the server. */
+/** Connects a client for 2026-07-28, or for the revision that it negotiates, over the given transport or over HTTP. */
 export async function connectModern(
   t: TestContext,
-  url: string,
+  to: string | Transport2,
   answers: Answers,
   mode: 'auto' | { pin: string } = { pin: '2026-07-28' }
 ): Promise<RecordingClient> {
@@ -97,7 +101,7 @@ export async function connectModern(
   if (answers.sampling) client.setRequestHandler('sampling/createMessage', answer)
   if (answers.form ?? answers.url) client.setRequestHandler('elicitation/create', answer)
   if (answers.roots) client.setRequestHandler('roots/list', answer)
-  await client.connect(new HttpTransport2(new URL(url)))
+  await client.connect(typeof to === 'string' ? new HttpTransport2(new URL(to)) : to)
   addCleanup(t, () => client.close())
   const call = (name: string, args: object = {}, options: CallOptions = {}) =>
     client.callTool({ name, arguments: { ...args } }, options) as Promise<Params>

@@ -9,6 +9,9 @@ const reader = new AbortController()
 stdout.on('error', () => reader.abort())
 stderr.on('error', () => {})
 
+/** Longest time between a request to end the process and its end. */
+const TERMINATE_MS = 3_000
+
 process.exitCode = await execute(process.argv.slice(2), {
   env,
   home: env.HOME || homedir(),
@@ -19,6 +22,12 @@ process.exitCode = await execute(process.argv.slice(2), {
   stdout,
   stderr,
   stdoutClosed: reader.signal,
+  onTerminate: (stop) =>
+    process.once('SIGTERM', () => {
+      // a reader that takes nothing would keep the process alive
+      setTimeout(() => process.exit(EXIT.done), TERMINATE_MS).unref()
+      stop()
+    }),
   // an interrupt exits a waiting command at once; its closed connection tells the gateway
   exitOnInterrupt: () =>
     process.once('SIGINT', () => {

@@ -48,13 +48,15 @@ export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): 
       program,
       stdin: Readable.from([options.input ?? '']),
       stdout: {
-        write(text) {
+        write(data) {
+          const text = Buffer.from(data).toString()
           out += text
           options.onOut?.(text)
         }
       },
       stderr: {
-        write(text) {
+        write(data) {
+          const text = Buffer.from(data).toString()
           err += text
           options.onErr?.(text)
         }

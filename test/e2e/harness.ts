@@ -101,6 +101,8 @@ export const cleanEnv = () => Object.fromEntries(passedOn.map((name) => [name, p
 export interface GatewayOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly args?: readonly string[]
+  /** Default: a free one. */
+  readonly port?: number
   /** Default: an empty store. */
   readonly place?: StoreLocation
   readonly stdio?: SpawnOptions['stdio']
@@ -130,7 +132,7 @@ export interface Gateway extends ManagedProcess {
 
 /** Starts the product as a separate process and waits until it is ready. */
 export async function startGateway(t: TestContext, options: GatewayOptions = {}): Promise<Gateway> {
-  const port = await freePort()
+  const port = options.port ?? (await freePort())
   const place = options.place ?? (await freshPlace(t, anyEngine))
   const env = {
     ...cleanEnv(),

@@ -41,7 +41,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'secret-files.ts': ['lib', 'config'],
   'server.ts': ['lib', 'domain', 'config', 'http', 'app.ts', 'inherited-descriptors.ts', 'secret-files.ts'],
   'migrate.ts': ['lib', 'domain', 'config', 'registry'],
-  cli: ['domain', 'schemas', 'config', 'validation'],
+  cli: [...basics, 'protocol', 'config', 'validation'],
   reference: ['domain', 'schemas', 'config', 'protocol', 'plugins', 'cli', 'app.ts']
 }
 

@@ -70,4 +70,10 @@ export function addServers(program: Command, run: Runner): void {
     .option('--write', 'back up and change the client’s configuration file, and show the change')
     .option('--token-stdin', 'read the token from stdin, for a client that cannot read variables')
     .action(run(async () => (await import('../connect/connect.ts')).connect))
+
+  program
+    .command('stdio')
+    .description('Use the gateway from an MCP client that can only start commands: JSON-RPC lines on stdin and stdout')
+    .option('--group <name>', 'use the endpoint of this group')
+    .action(run(async () => (await import('../stdio/stdio.ts')).stdio))
 }

@@ -17,7 +17,7 @@ import { backUp, checkWritable, readClientFile, writeClientFile } from '../clien
 import { clientOf } from '../clients/client-names.ts'
 import { editConfig } from '../clients/edit.ts'
 import { placePath } from '../clients/paths.ts'
-import { checkToken } from '../io/connection.ts'
+import { checkToken, mcpPath } from '../io/connection.ts'
 import { needsToken } from '../io/mode.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { itemPath } from '../io/kinds.ts'
@@ -50,8 +50,7 @@ async function targetOf(cli: Cli, { group, name, tokenVariable }: Flags): Promis
   if (!/^[A-Za-z_]\w*$/.test(tokenVariable)) throw usage('--token-variable must be the name of an environment variable')
   const isClosed = await needsToken(cli)
   if (group !== undefined) await checkGroup(cli, group)
-  const path = group === undefined ? '/mcp' : `/v0/groups/${encodeURIComponent(group)}/mcp`
-  return { name, url: cli.api.registry + path, ...(isClosed ? { tokenVariable } : {}) }
+  return { name, url: cli.api.registry + mcpPath(group), ...(isClosed ? { tokenVariable } : {}) }
 }
 
 const containsPlaceholder = (change: FileChange) => JSON.stringify(change.members).includes(TOKEN_PLACEHOLDER)

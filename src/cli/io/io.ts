@@ -2,7 +2,9 @@ import type { Readable } from 'node:stream'
 
 /** Output stream. */
 export interface OutputStream {
-  write(text: string): unknown
+  /** Returns false if the stream is full; it then emits `drain`. */
+  write(data: string | Uint8Array): unknown
+  once?(event: 'drain', listener: () => void): unknown
   readonly isTTY?: boolean
   /** Width of a terminal. */
   readonly columns?: number
@@ -24,4 +26,6 @@ export interface CliIo {
   readonly stdoutClosed?: AbortSignal
   /** Called before a command without clean-up, which an interrupt may then exit directly. */
   readonly exitOnInterrupt?: () => void
+  /** Calls `stop` when the process is asked to end; it exits at the latest seconds after. */
+  readonly onTerminate?: (stop: () => void) => void
 }

@@ -1,0 +1,84 @@
+import { isObject } from '../../domain/is-object.ts'
+import { META } from '../../domain/mcp-constants.ts'
+import type { Message } from '../../protocol/jsonrpc.ts'
+import { requestText } from '../../protocol/jsonrpc-text.ts'
+import { headerValue, paramHeaderPairs, readParamHeaders, type ParamHeaders } from '../../protocol/param-headers.ts'
+import { parseJson } from './endpoint-failure.ts'
+import { readMessages, type Endpoint } from './endpoint.ts'
+
+/** Pages of the tool list that are read. */
+const MAX_PAGES = 100
+const LIST_ID = '"tools-with-headers"'
+
+const nameMembers: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri'
+}
+
+/** Returns the headers that repeat members of every modern request (mcp-proxy.md#modern-wire). */
+export function standardHeaders(message: Message): Record<string, string> {
+  const { method } = message
+  const version = message.meta(`${META}protocolVersion`)
+  const name = message.param(nameMembers[method] ?? '')
+  return {
+    'mcp-method': headerValue(method),
+    ...(typeof version === 'string' ? { 'mcp-protocol-version': headerValue(version) } : {}),
+    ...(typeof name === 'string' ? { 'mcp-name': headerValue(name) } : {})
+  }
+}
+
+/** Computes the headers that repeat arguments of a tool, which a client on stdio does not send. */
+export interface ParameterHeaders {
+  /** Returns the headers of a call, as far as the tool's definition is known. */
+  of(message: Message): Record<string, string>
+  /** Reads the definitions of all tools on behalf of the caller. */
+  read(message: Message, signal: AbortSignal): Promise<void>
+}
+
+export function createParameterHeaders(endpoint: Endpoint): ParameterHeaders {
+  let byTool: ReadonlyMap<string, ParamHeaders> = new Map()
+
+  const readPage = async (message: Message, cursor: string | undefined, signal: AbortSignal) => {
+    const meta = Object.fromEntries(
+      ['protocolVersion', 'clientCapabilities'].map((key) => [META + key, message.meta(META + key)])
+    )
+    const body = requestText(
+      LIST_ID,
+      'tools/list',
+      JSON.stringify({ _meta: meta, ...(cursor !== undefined && { cursor }) })
+    )
+    const headers = { ...standardHeaders(message), 'mcp-method': 'tools/list' } as Record<string, string>
+    delete headers['mcp-name']
+    const response = await endpoint.send({ method: 'POST', headers, body, signal })
+    if (!response.ok) throw (await endpoint.readRefusal(response)).failure
+    let result: unknown
+    await readMessages(response, { lastEventId: null, retryMs: null }, async (bytes) => {
+      const answer = parseJson(bytes.toString())
+      if (isObject(answer) && 'result' in answer) result = answer['result']
+    })
+    return isObject(result) ? result : {}
+  }
+
+  return {
+    of(message) {
+      const found = message.method === 'tools/call' ? byTool.get(String(message.param('name'))) : undefined
+      const pairs = found ? paramHeaderPairs(found, message.param('arguments')) : []
+      return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name, pairs[at + 1]!]] : [])))
+    },
+    async read(message, signal) {
+      const read = new Map<string, ParamHeaders>()
+      let cursor: string | undefined
+      for (let pages = 0; pages < MAX_PAGES; pages++) {
+        const { tools, nextCursor } = await readPage(message, cursor, signal)
+        for (const tool of Array.isArray(tools) ? (tools as unknown[]) : []) {
+          const headers = readParamHeaders(JSON.stringify(tool))
+          if (isObject(tool) && headers.headers.length > 0) read.set(String(tool['name']), headers)
+        }
+        if (typeof nextCursor !== 'string') break
+        cursor = nextCursor
+      }
+      byTool = read
+    }
+  }
+}
