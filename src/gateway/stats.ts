@@ -1,4 +1,4 @@
-import type { Transport } from '../registry/model/model.ts'
+import type { Transport } from '../domain/transports.ts'
 import type { BreakerState } from '../upstream/sessions/breaker.ts'
 
 /** Gauges of the data plane, for metrics. */

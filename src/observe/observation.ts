@@ -1,5 +1,6 @@
+import type { Transport } from '../domain/transports.ts'
 import { AppError } from '../lib/errors.ts'
-import type { ItemKind, SessionMode, Transport } from '../registry/model/model.ts'
+import type { ItemKind, SessionMode } from '../registry/model/model.ts'
 import { ProtocolError } from '../protocol/jsonrpc.ts'
 import { isErrorResult } from '../protocol/is-error.ts'
 import type { Payload } from '../json/payload.ts'

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { TRANSPORTS } from '../domain/transports.ts'
 import { StringEnum, Text } from './shared.ts'
 
 /** Members of a server of the catalogue in lists and details. */
@@ -109,7 +110,7 @@ export const CataloguePlan = Type.Object(
   {
     server_name: Type.String(),
     option: Type.String(),
-    transport: StringEnum(['stdio', 'streamable_http', 'sse']),
+    transport: StringEnum(TRANSPORTS),
     preview: Type.String({ description: 'Command that the gateway would run, or URL; secret values are masked' }),
     env_keys: Type.Array(Type.String()),
     header_keys: Type.Array(Type.String()),

@@ -1,12 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { ServerStatus } from './server-status.ts'
+import { TRANSPORTS } from '../domain/transports.ts'
 import { LeftOutItem } from './left-out.ts'
 import { ref, StringEnum, Text, TextList, TextMap } from './shared.ts'
 
-const transports = ['stdio', 'streamable_http', 'sse'] as const
 const sessionModes = ['stateless', 'stateful'] as const
 
-const Transport = StringEnum(transports)
+const Transport = StringEnum(TRANSPORTS)
 const SessionMode = StringEnum(sessionModes, {
   description: 'stateless: each call uses its own session; stateful: sessions are kept per caller'
 })

@@ -1,5 +1,6 @@
+import type { Transport } from '../domain/transports.ts'
 import type { buildConnector } from 'undici'
-import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Negotiation } from '../registry/model/model.ts'
+import type { ServerConfig, ServerSecrets, ServerSettings, Negotiation } from '../registry/model/model.ts'
 import { searchableSecrets } from '../domain/secrets/known-secrets.ts'
 import { loadsCode } from '../domain/loading-variables.ts'
 import type { BatchScheduler } from '../lib/batch-scheduler.ts'

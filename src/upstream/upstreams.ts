@@ -1,4 +1,5 @@
-import type { StoredServer, Transport } from '../registry/model/model.ts'
+import type { Transport } from '../domain/transports.ts'
+import type { StoredServer } from '../registry/model/model.ts'
 import { envelopePayload } from '../registry/crypto/envelope-encryption.ts'
 import type { Catalog, CatalogServer } from '../catalog/catalog.ts'
 import type { BreakerState } from './sessions/breaker.ts'

@@ -21,7 +21,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   json: ['lib'],
   domain: [],
-  schemas: [],
+  schemas: ['domain'],
   config: ['domain'],
   validation: ['lib', 'domain'],
   demo: ['domain'],

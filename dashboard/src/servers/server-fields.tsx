@@ -1,3 +1,4 @@
+import type { Transport } from '../../../src/domain/transports.ts'
 import type { Problems, ServerForm } from './server-form.ts'
 import { Chevron } from '../ui/icons.tsx'
 import { Field } from '../ui/field.tsx'
@@ -17,7 +18,7 @@ const transports = [
   { id: 'streamable_http', label: 'Streamable HTTP' },
   { id: 'stdio', label: 'Command (stdio)' },
   { id: 'sse', label: 'SSE' }
-] as const
+] as const satisfies readonly { id: Transport; label: string }[]
 
 const sessionHelp = {
   stateless: 'Each call gets its own session: no state is shared between callers.',

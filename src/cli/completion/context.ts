@@ -1,3 +1,4 @@
+import { TRANSPORTS } from '../../domain/transports.ts'
 import type { Command, Option } from 'commander'
 import { CLIENTS, FILE_CLIENTS } from '../../domain/clients/clients.ts'
 import { KINDS, type KindName } from '../io/kinds.ts'
@@ -45,7 +46,7 @@ export const OPTION_VALUES: Readonly<Record<string, Candidates>> = {
   '--tool': gatewayNames('tool'),
   '--include-tool': gatewayNames('tool'),
   '--exclude-tool': gatewayNames('tool'),
-  '--transport': words(['stdio', 'streamable_http', 'sse']),
+  '--transport': words(TRANSPORTS),
   '--session-mode': words(['stateless', 'stateful']),
   '--tool-names': words(['qualified', 'bare']),
   '--client': words(FILE_CLIENTS),

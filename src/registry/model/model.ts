@@ -1,8 +1,8 @@
 /** Types of stored records and of the registry state that the gateway serves from. */
 
+import type { Transport } from '../../domain/transports.ts'
 import type { LeftOutItem } from '../../schemas/left-out.ts'
 
-export type Transport = 'stdio' | 'streamable_http' | 'sse'
 export type SessionMode = 'stateless' | 'stateful'
 export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template'
 

@@ -1,6 +1,7 @@
+import type { Transport } from '../../domain/transports.ts'
 import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
 import type { CallEntry } from '../../schemas/call.ts'
-import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode, Transport } from './model.ts'
+import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode } from './model.ts'
 
 /** bigint, read as text so that no digit is lost; pglite.ts sets a parser, pg does so by default */
 type Bigint = ColumnType<string, string, string>

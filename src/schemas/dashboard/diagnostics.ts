@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { TRANSPORTS } from '../../domain/transports.ts'
 import { StringEnum } from '../shared.ts'
 
 /** Result of one check. */
@@ -18,7 +19,7 @@ export const Diagnostics = Type.Object({
   node_version: Type.String(),
   mode: StringEnum(['development']),
   database: StringEnum(['embedded', 'postgresql']),
-  enabled_transports: Type.Array(StringEnum(['stdio', 'streamable_http', 'sse'])),
+  enabled_transports: Type.Array(StringEnum(TRANSPORTS)),
   metrics_endpoint: Type.Optional(Type.String()),
   primary_endpoint: Type.String(),
   started_at: Type.String({ description: 'ISO 8601' }),

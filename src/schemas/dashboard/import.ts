@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { TRANSPORTS } from '../../domain/transports.ts'
 import { AuthorizationRequired } from '../server.ts'
 import { explanationMembers, StringEnum, Text, TextList, TextMap } from '../shared.ts'
 import { ConfigSummary } from './servers.ts'
@@ -22,7 +23,7 @@ export type ImportInput = Static<typeof ImportInput>
 /** A server of the pasted text and its import result. */
 export const ImportedServer = Type.Object({
   name: Type.String({ description: 'Changed to fit the naming rule if needed' }),
-  transport: Type.Optional(StringEnum(['stdio', 'streamable_http', 'sse'])),
+  transport: Type.Optional(StringEnum(TRANSPORTS)),
   config_summary: Type.Optional(ConfigSummary),
   exists: Type.Boolean({ description: 'A server of this name is registered' }),
   problems: Type.Array(Type.String(), { description: 'Reasons why it cannot be registered; empty if it can' }),

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { TRANSPORTS } from '../../domain/transports.ts'
 import { LeftOutItem } from '../left-out.ts'
 import { explanationMembers, OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
 import { ServerInput } from '../server.ts'
@@ -37,7 +38,7 @@ export type ServerStats = Static<typeof ServerStats>
 const view = {
   name: Type.String(),
   description: Type.Optional(Type.String()),
-  transport: StringEnum(['stdio', 'streamable_http', 'sse']),
+  transport: StringEnum(TRANSPORTS),
   enabled: Type.Boolean(),
   status: ServerStatus,
   status_since: Type.Optional(Type.String({ description: 'ISO 8601' })),

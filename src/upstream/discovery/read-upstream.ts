@@ -1,5 +1,6 @@
+import type { Transport } from '../../domain/transports.ts'
 import { isObject } from '../../domain/is-object.ts'
-import type { UpstreamOffer, DiscoveryTimings, Transport } from '../../registry/model/model.ts'
+import type { UpstreamOffer, DiscoveryTimings } from '../../registry/model/model.ts'
 import type { Answer } from '../transport/call.ts'
 import type { Connection, Era, ServerGreeting, TransportClient } from '../transport/connection.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'

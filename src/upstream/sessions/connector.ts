@@ -1,4 +1,4 @@
-import type { Transport } from '../../registry/model/model.ts'
+import type { Transport } from '../../domain/transports.ts'
 import type { Observer } from '../../observe/observation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Connection, OpenOptions, TransportClient } from '../transport/connection.ts'
