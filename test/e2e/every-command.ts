@@ -107,6 +107,7 @@ export const LINES: readonly Line[] = [
   line('keys rotate', '', '{key_id remaining rewrapped unreadable}', admins),
   line('validate', 'server.json', '[{file name type}]', local),
   line('import', 'mcp.json', '[{ignored name notes outcome problems target transport variables}]', admins),
+  line('setup', '--dry-run --client cursor', '{dry_run files gateway servers tokens}', admins),
   line('connect', 'cursor', '{client endpoint snippets}'),
   line('export', '-d files', '{files variables}', admins),
   line('apply', '-f server.json', '{changes dry_run unchanged}', admins),

@@ -16,7 +16,6 @@ const ioOf = (home: string, more: Partial<CliIo> = {}): CliIo => ({
   env: {},
   program: 'towpath',
   home,
-  program: 'towpath',
   platform: 'linux',
   cwd: join(home, 'project'),
   stdin: Readable.from([]),

@@ -74,10 +74,14 @@ export const fileStamp = (at: Date): string =>
     .replace(/\.\d+Z$/, 'Z')
     .replaceAll(':', '-')
 
+/** Returns the path of the backup of a file; `count` is above 1 if there are several of the same second. */
+export const backupPath = (path: string, at: Date, count: number): string =>
+  `${path}.${fileStamp(at)}${count === 1 ? '' : `-${count}`}.bak`
+
 /** Writes the content of a file to the first free name that begins with `path`, with the file's mode and owner. */
 export async function backUp({ path, bytes, mode, owner }: ClientFile, at: Date): Promise<string> {
   for (let count = 1; ; count++) {
-    const copy = `${path}.${fileStamp(at)}${count === 1 ? '' : `-${count}`}.bak`
+    const copy = backupPath(path, at, count)
     if (await lstat(copy).catch(() => undefined)) continue
     try {
       await writeAtomically(copy, bytes, mode, owner)

@@ -61,6 +61,18 @@ export function addServers(program: Command, run: Runner): void {
     .action(run(async () => (await import('../actions/import.ts')).importFile))
 
   program
+    .command('setup')
+    .description('Register the servers of all MCP clients of this machine, and point the clients at the gateway')
+    .option(
+      '--client <client>',
+      `only this client, which may have no file yet; repeatable: ${FILE_CLIENTS.join(', ')}`,
+      collect
+    )
+    .option('--dry-run', 'show the plan without changing anything')
+    .option('--undo', 'restore the files of the last set-up, and remove the servers that it registered')
+    .action(run(async () => (await import('../setup/setup.ts')).setup))
+
+  program
     .command('connect <client>')
     .description(`Connect a client to the gateway: ${CLIENTS.join(', ')}`)
     .option('--group <name>', 'use the endpoint of this group')

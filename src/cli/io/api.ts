@@ -18,6 +18,7 @@ export interface SendOptions {
   readonly timeoutMs?: number | undefined
   /** Shown while the answer is awaited, for example `connecting to the server "x"`. */
   readonly reason?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** HTTP client of the gateway. Throws a Failure on any error status. */
@@ -116,7 +117,8 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
         headers: {
           accept: 'application/json',
           ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' })
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...options.headers
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(options.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(options.timeoutMs) })

@@ -26,6 +26,8 @@ async function ask({ stdin, stderr }: CliIo, question: string, isHidden: boolean
 
 export const askSecret = (io: CliIo, question: string) => ask(io, question, true)
 
+export const askText = (io: CliIo, question: string) => ask(io, question, false)
+
 /** Asks for confirmation; only `y` and `yes` confirm. */
 export const confirm = async (io: CliIo, question: string): Promise<boolean> =>
   /^y(es)?$/i.test((await ask(io, `${question} [y/N] `, false)).trim())

@@ -1,0 +1,55 @@
+import type { Registration } from '../../domain/import/entry.ts'
+import type { Cli } from '../io/cli.ts'
+import { Failure } from '../io/failure.ts'
+import { KINDS } from '../io/kinds.ts'
+import { isFatal } from '../apply/exit-codes.ts'
+import type { MergedServer } from './merge.ts'
+import { serverRow, type ServerRow } from './view.ts'
+
+/** Returns why a server is not registered; undefined if it can be. */
+export function plannedOutcome(server: MergedServer): 'new' | 'exists' | 'disabled' | 'unusable' {
+  if (server.problems.length > 0) return 'unusable'
+  if (!server.isEnabled) return 'disabled'
+  return server.isRegistered ? 'exists' : 'new'
+}
+
+/** Returns true if clients can use the server through the gateway. */
+export const isServed = ({ outcome }: ServerRow) => outcome === 'added' || outcome === 'exists'
+
+/** Registers a server under the first spelling of its address that it accepts. */
+async function register(cli: Cli, [registration, ...others]: readonly Registration[]): Promise<void> {
+  try {
+    await cli.api.post(KINDS.server.path, registration)
+  } catch (error) {
+    if (others.length === 0 || !(error instanceof Failure) || isFatal(error)) throw error
+    await register(cli, others)
+  }
+}
+
+/** Registers the chosen servers; a failure does not stop the others, unless it would repeat. */
+export async function registerServers(
+  cli: Cli,
+  servers: readonly MergedServer[],
+  chosen: ReadonlySet<MergedServer>
+): Promise<ServerRow[]> {
+  const rows: ServerRow[] = []
+  for (const server of servers) {
+    const outcome = plannedOutcome(server)
+    if (outcome !== 'new' || !chosen.has(server)) {
+      rows.push(
+        serverRow(server, outcome === 'new' || (outcome === 'exists' && !chosen.has(server)) ? 'not_chosen' : outcome)
+      )
+      continue
+    }
+    try {
+      await register(cli, [server.registration, ...server.alternatives])
+      cli.note(`registered server "${server.name}"`)
+      rows.push(serverRow(server, 'added'))
+    } catch (error) {
+      if (!(error instanceof Failure) || isFatal(error)) throw error
+      cli.warn(`server "${server.name}" stays in its clients: ${error.message}`)
+      rows.push(serverRow(server, 'failed', error.message))
+    }
+  }
+  return rows
+}
