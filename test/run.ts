@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { startPostgres } from './postgres.ts'
 import { runnerFlags } from './run-flags.ts'
 import { makeTemplates } from './templates.ts'
+import { installTools } from './tools/tools.ts'
 
 /**
  * Node 20's runner supports neither folders of TypeScript nor a global set-up: this finds `*.test.ts` in the given
@@ -18,6 +19,7 @@ async function main(args: string[]): Promise<number> {
   const batches = await mkdtemp(join(tmpdir(), 'towpath-batches-'))
   try {
     const paths = args.filter((arg) => !arg.startsWith('-'))
+    if (paths.some(usesTools)) installTools()
     const files = (await Promise.all(paths.map((path) => testsIn(path, batches)))).flat()
     return await runAll([...flags, ...files], paths.some(usesStore))
   } finally {
@@ -27,6 +29,9 @@ async function main(args: string[]): Promise<number> {
 
 /** Returns true for tests other than unit and property tests, which may run on PostgreSQL and on the embedded store. */
 const usesStore = (path: string) => !/(^|\/)test\/(unit|property)(\/|$)/.test(path)
+
+/** Returns true for tests that run other MCP clients and servers as programs. */
+const usesTools = (path: string) => /(^|\/)test\/e2e(\/|$)/.test(path)
 
 async function runAll(args: readonly string[], needsStore: boolean): Promise<number> {
   if (args.every((arg) => arg.startsWith('-'))) return refuse('no test files found')

@@ -22,6 +22,7 @@ import {
   revisions,
   suiteArguments
 } from './suite.ts'
+import { installTools } from '../tools/tools.ts'
 
 /** Options of `run.ts`, the official conformance suite against the gateway; see `docs/how-to/conformance.md`. */
 interface Options {
@@ -105,6 +106,7 @@ function names(notes: readonly CheckNote[]): string {
 
 async function main(args: string[]): Promise<number> {
   const options = readOptions(args)
+  installTools()
   const folder = await mkdtemp(join(tmpdir(), 'towpath-conformance-'))
   const running: ManagedProcess[] = []
   let isStopping = false

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { toolPath } from '../tools/tools.ts'
 
 export const revisions = ['2025-11-25', '2026-07-28'] as const
 export type Revision = (typeof revisions)[number]
@@ -27,8 +28,7 @@ interface Check {
   readonly errorMessage?: string
 }
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
-const suite = join(root, 'node_modules/@modelcontextprotocol/conformance')
+const suite = toolPath('@modelcontextprotocol/conformance')
 
 /**
  * Returns a Node.js binary that can run the suite, which does not start on Node 20: our own if it is newer, else a

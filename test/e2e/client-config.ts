@@ -7,7 +7,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { addCleanup, tempDir } from '../store.ts'
-import { cleanEnv, root } from './harness.ts'
+import { toolsFolder } from '../tools/tools.ts'
+import { cleanEnv } from './harness.ts'
 import { runInspector } from './peers.ts'
 
 /** An entry of `mcpServers`, in the format of Claude Code, Cursor and others. */
@@ -46,8 +47,7 @@ async function byCommand(t: TestContext, { command = '', args = [], env = {} }: 
   const client = new Client(identity)
   addCleanup(t, () => client.close())
   const own = { ...cleanEnv(), MCP_REMOTE_CONFIG_DIR: await tempDir(t), ...env } as Record<string, string>
-  // npx finds the development dependency in `cwd`
-  await client.connect(new StdioClientTransport({ command, args, env: own, cwd: root, stderr: 'ignore' }))
+  await client.connect(new StdioClientTransport({ command, args, env: own, cwd: toolsFolder, stderr: 'ignore' }))
   return use(args.includes('mcp-remote') ? 'mcp-remote' : command, client, call)
 }
 

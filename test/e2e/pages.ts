@@ -5,6 +5,7 @@ import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { addCleanup } from '../store.ts'
+import { toolsFolder } from '../tools/tools.ts'
 import { cleanEnv, root, run } from './harness.ts'
 import { until } from '../until.ts'
 
@@ -133,6 +134,7 @@ export interface Follow {
 export async function follow(t: TestContext, blocks: readonly Block[], options: Follow): Promise<void> {
   const { cwd, places, services = [], onClient } = options
   const env = { ...cleanEnv(), ...options.env }
+  env['PATH'] = `${join(toolsFolder, 'bin')}:${env['PATH']}`
   const terminal = openTerminal(t, cwd, env)
   const urls = services.values()
   let printed = ''

@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { addCleanup, tempDir } from '../store.ts'
+import { toolPath } from '../tools/tools.ts'
 import { cleanEnv, freePort, root, run } from './harness.ts'
 import { until } from '../until.ts'
 import { rawHttp, rawSse, rawStdio, type RawPeer } from './raw.ts'
@@ -55,7 +56,7 @@ export const memory = (file: string): Upstream =>
   stdio('memory', [script('@modelcontextprotocol/server-memory/dist/index.js')], { MEMORY_FILE_PATH: file })
 
 export async function context7(t: TestContext, transport: 'stdio' | 'streamable_http'): Promise<Upstream> {
-  const program = script('@upstash/context7-mcp/dist/index.js')
+  const program = toolPath('@upstash/context7-mcp/dist/index.js')
   if (transport === 'stdio') return stdio('context7', [program])
   const port = await freePort()
   run(t, process.execPath, [program, '--transport', 'http', '--port', String(port)], { env: cleanEnv() })
@@ -98,7 +99,7 @@ export async function connectV2(t: TestContext, url: string, headers: Headers = 
 export async function connectByMcpRemote(t: TestContext, url: string): Promise<Client> {
   const client = new Client(identity)
   const folder = await tempDir(t)
-  const args = [script('mcp-remote/dist/proxy.js'), `${url}/mcp`, '--allow-http', '--transport', 'http-only']
+  const args = [toolPath('mcp-remote/dist/proxy.js'), `${url}/mcp`, '--allow-http', '--transport', 'http-only']
   const env = { ...cleanEnv(), MCP_REMOTE_CONFIG_DIR: folder } as Record<string, string>
   await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }))
   addCleanup(t, () => client.close())
@@ -108,7 +109,7 @@ export async function connectByMcpRemote(t: TestContext, url: string): Promise<C
 /** Runs the inspector's command line once. Returns its parsed output. */
 export async function runInspector(t: TestContext, ...args: string[]): Promise<Record<string, unknown>> {
   const folder = await tempDir(t)
-  const launcher = script('@modelcontextprotocol/inspector/clients/launcher/build/index.js')
+  const launcher = toolPath('@modelcontextprotocol/inspector/clients/launcher/build/index.js')
   const env = { ...cleanEnv(), HOME: folder }
   const inspector = run(t, process.execPath, [launcher, '--cli', ...args], {
     env,

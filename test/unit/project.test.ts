@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { test } from 'node:test'
 
 const root = new URL('../../', import.meta.url)
@@ -7,6 +8,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
 
 interface LockEntry {
+  readonly engines?: { readonly node?: string }
   readonly optionalDependencies?: Record<string, string>
   readonly resolved?: string
   readonly integrity?: string
@@ -32,12 +34,32 @@ test('the lock file holds the binaries of every platform', () => {
   assert.deepEqual(missing, [])
 })
 
-test('every locked package comes from the public registry and has a checksum', () => {
+for (const folder of ['', 'test/tools/', 'test/conformance/node-24/', 'test/openapi-clients/']) {
+  test(`every package locked in ${folder}package-lock.json comes from the public registry and has a checksum`, () => {
+    const { packages } = JSON.parse(read(`${folder}package-lock.json`)) as { packages: Record<string, LockEntry> }
+    for (const [path, { resolved, integrity }] of Object.entries(packages)) {
+      if (path === '' || resolved === undefined) continue
+      assert.match(resolved, /^https:\/\/registry\.npmjs\.org\//, path)
+      assert.match(integrity ?? '', /^sha512-/, path)
+    }
+  })
+}
+
+interface Semver {
+  minVersion(range: string): { readonly version: string } | null
+  satisfies(version: string, range: string): boolean
+}
+
+// npm prints EBADENGINE for each other one
+test('every locked package runs on the oldest Node that package.json names, and on Node 22 and 24', () => {
+  const semver = createRequire(import.meta.url)('semver') as Semver
   const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockEntry> }
-  for (const [path, { resolved, integrity }] of Object.entries(packages)) {
-    if (path === '' || resolved === undefined) continue
-    assert.match(resolved, /^https:\/\/registry\.npmjs\.org\//, path)
-    assert.match(integrity ?? '', /^sha512-/, path)
+  const oldest = semver.minVersion(JSON.parse(read('package.json')).engines.node)!.version
+  assert.equal(oldest, '20.19.0')
+  for (const version of [oldest, '22.13.0', '24.0.0']) {
+    for (const [path, { engines }] of Object.entries(packages)) {
+      assert.ok(semver.satisfies(version, engines?.node ?? '*'), `${path} on ${version}: ${engines?.node}`)
+    }
   }
 })
 
