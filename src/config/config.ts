@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { EgressRule, EgressRules } from '../domain/network/egress.ts'
 import { isLoopback } from '../domain/network/loopback.ts'
 import { ENV_PREFIX } from '../domain/product.ts'
+import { defaultDataDirectory, thisHost, type Host } from './data-directory.ts'
 import { SettingError } from './setting-values.ts'
 import { settings, type Setting } from './settings.ts'
 
@@ -236,6 +237,11 @@ function stdioFolder(read: Reader): string | undefined {
   return folder === undefined ? undefined : resolve(folder)
 }
 
+function resolveDataDir(read: Reader, env: Environment, host: Host): string {
+  const folder = read('dataDir')
+  return folder === undefined ? defaultDataDirectory(env, host) : resolve(folder)
+}
+
 const readStdio = (read: Reader, environment: Environment): Config['stdio'] => ({
   enabled: read('stdio'),
   commands: read('stdioCommands') ?? null,
@@ -349,13 +355,14 @@ function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
 }
 
 /**
- * Reads flags, variables and the files named by variables. Pure except for `readFile`. Throws ConfigError. `warnings`
- * are lines to print at start.
+ * Reads flags, variables and the files named by variables. Pure except for `readFile` and `host`. Throws ConfigError.
+ * `warnings` are lines to print at start.
  */
 export function readConfig(
   env: Environment,
   flags: StartFlags,
-  readFile: (path: string) => string
+  readFile: (path: string) => string,
+  host: Host = thisHost()
 ): { config: Config; warnings: readonly string[] } {
   const read = createReader(env, flags, readFile)
   const mode = read('mode')
@@ -367,7 +374,7 @@ export function readConfig(
     port: read('port'),
     databaseUrl,
     directDatabaseUrl: databaseUrl && (read('directDatabaseUrl') ?? databaseUrl),
-    dataDir: resolve(read('dataDir')),
+    dataDir: resolveDataDir(read, env, host),
     encryptionKey: read('encryptionKey'),
     previousKey: read('previousKey'),
     adminToken: read('adminToken'),

@@ -106,7 +106,8 @@ export const settings = {
   dataDir: {
     variable: `${ENV_PREFIX}DATA_DIR`,
     flag: '--data-dir',
-    fallback: './.towpath',
+    otherwise:
+      '`./.towpath` in a clone, or where that folder exists; for an installed package `$XDG_DATA_HOME/towpath` (`~/.local/share/towpath`), on macOS `~/Library/Application Support/Towpath`, on Windows `%LOCALAPPDATA%\\Towpath`',
     about: 'Folder of the embedded store and of the encryption key file.',
     parse: text
   },

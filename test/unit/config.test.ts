@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import test from 'node:test'
 import { ConfigError, readConfig, type Environment, type StartFlags } from '../../src/config/config.ts'
+import type { Host } from '../../src/config/data-directory.ts'
 import { ENV_PREFIX } from '../../src/domain/product.ts'
 import { VERSION } from '../../src/domain/version.ts'
 import { configurationReference } from '../../src/reference/configuration.ts'
@@ -27,6 +28,33 @@ const refused = (env: Environment, flags: StartFlags = {}): string => {
   }
   assert.fail('it was accepted')
 }
+
+/** A host on which only some folders exist. */
+const host = (more: Partial<Host> = {}): Host => ({
+  platform: 'linux',
+  home: '/home/user',
+  isPackage: true,
+  isFolder: () => false,
+  ...more
+})
+const dataDirOf = (host: Host, env: Environment = {}) => readConfig(env, {}, readFile, host).config.dataDir
+
+test("an installed package keeps its data in the platform's place, whatever the working directory", () => {
+  const env = { XDG_DATA_HOME: '/data/of/user', LOCALAPPDATA: '/local' }
+  assert.equal(dataDirOf(host()), '/home/user/.local/share/towpath')
+  assert.equal(dataDirOf(host(), env), '/data/of/user/towpath')
+  assert.equal(dataDirOf(host(), { XDG_DATA_HOME: 'relative' }), '/home/user/.local/share/towpath')
+  assert.equal(dataDirOf(host({ platform: 'darwin' }), env), '/home/user/Library/Application Support/Towpath')
+  assert.equal(dataDirOf(host({ platform: 'win32' }), env), '/local/Towpath')
+  assert.equal(dataDirOf(host({ platform: 'win32' })), '/home/user/AppData/Local/Towpath')
+})
+
+test('./.towpath is used in a clone, and by an installed package where that folder exists', () => {
+  const env = { XDG_DATA_HOME: '/data/of/user' }
+  assert.equal(dataDirOf(host({ isPackage: false }), env), resolve('.towpath'))
+  assert.equal(dataDirOf(host({ isFolder: (path) => path === resolve('.towpath') }), env), resolve('.towpath'))
+  assert.equal(dataDirOf(host(), { ...env, TOWPATH_DATA_DIR: 'given' }), resolve('given'))
+})
 
 test('nothing given: development mode on loopback with the embedded store and the published limits', () => {
   const { config, warnings } = read()

@@ -7,7 +7,7 @@ export function addMigrate(program: Command, io: StartIo): void {
     .command('migrate')
     .description('Run database migrations and exit')
     .option('--database-url <url>', 'use PostgreSQL instead of the embedded store (DATABASE_URL)')
-    .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
+    .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR)')
     .action(async (flags: StartFlags) => {
       const configured = configure(flags, io)
       const { migrate } = await import('../../migrate.ts')

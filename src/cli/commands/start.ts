@@ -35,7 +35,7 @@ export function addStart(program: Command, io: StartIo): void {
     // MCPJungle's older name of `--enterprise`
     .addOption(new Option('--prod', 'enterprise mode').hideHelp())
     .option('--database-url <url>', 'use PostgreSQL instead of the embedded store (DATABASE_URL)')
-    .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
+    .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR)')
     .option('--otel', 'serve GET /metrics (OTEL_ENABLED)')
     .option('--no-open', 'do not open the dashboard in a browser (TOWPATH_OPEN_BROWSER)')
     .option('--demo', 'register the bundled demo server (TOWPATH_DEMO)')

@@ -1,3 +1,5 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join, relative } from 'node:path'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Config } from '../../config/config.ts'
 import { isLoopback } from '../../domain/network/loopback.ts'
@@ -14,6 +16,14 @@ function checkBind({ host }: Config): Check {
   if (isLoopback(host)) return { ...about, status: 'pass' }
   const hint = 'Listen on 127.0.0.1, or use enterprise mode'
   return { ...about, status: 'warn', detail: 'Other machines can reach it, and it has no authentication', hint }
+}
+
+/** Names the folder with `~` for the home folder, whose name is often that of a person. */
+function checkDataDirectory({ dataDir, databaseUrl }: Config): Check {
+  const path = relative(homedir(), dataDir)
+  const folder = path.startsWith('..') || isAbsolute(path) ? dataDir : join('~', path)
+  const kept = databaseUrl === undefined ? 'The embedded store' : 'The encryption key file, unless a key is set,'
+  return { id: 'data_directory', status: 'pass', title: `${kept} is in ${folder}` }
 }
 
 const checkTelemetry = ({ otel }: Config): Check => ({
@@ -88,6 +98,7 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
       started_at: startedAt,
       checks: [
         checkBind(config),
+        checkDataDirectory(config),
         await checkEndpoint(),
         ...(await app.gateway.dashboard.checks(servers)),
         checkCallLog(config),
