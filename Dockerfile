@@ -13,10 +13,12 @@ FROM node:${NODE_VERSION}-${DEBIAN_RELEASE}-slim AS node
 FROM node AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --no-audit --no-fund
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm run build
-RUN npm prune --omit=dev --no-audit --no-fund
+# most packages are part of the build: what the published package depends on remains
+RUN node scripts/published-manifest.mjs write
+RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM ghcr.io/astral-sh/uv:${UV_VERSION} AS uv
 

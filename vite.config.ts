@@ -1,18 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { defineConfig, type Plugin } from 'vite'
 import { statedLicence } from './scripts/stated-licence.ts'
 
 /**
- * Loaded from `node_modules` when they are needed: they read files of their own, exist once in a process, or may be
- * missing.
+ * Packages that stay in `node_modules`, because they read files of their own or may be missing. The published package
+ * depends on these only (scripts/published-manifest.mjs).
  */
-const external = [
-  '@electric-sql/pglite',
-  '@fastify/swagger-ui',
-  '@opentelemetry/api',
-  '@opentelemetry/sdk-node',
-  'pg-native'
-]
+const external = JSON.parse(readFileSync(new URL('scripts/external.json', import.meta.url), 'utf8')) as string[]
 
 const LICENCES = 'licences.md'
 
@@ -29,13 +23,24 @@ const statedLicences = (): Plugin => ({
   }
 })
 
+/** Copies what the page of the API reference loads: description.ts serves it from there. */
+const swaggerUiFiles = (): Plugin => ({
+  name: 'swagger-ui-files',
+  writeBundle() {
+    for (const name of ['index.css', 'swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js']) {
+      const from = new URL(`node_modules/@fastify/swagger-ui/static/${name}`, import.meta.url)
+      cpSync(from, new URL(`dist/src/swagger-ui/${name}`, import.meta.url))
+    }
+  }
+})
+
 /**
  * The server and the command line with the packages that they use, in a few files: to find and read a thousand takes
  * half of a start. `import()` stays what loads a part later. Names and lines are kept, for whoever reads a stack.
  */
 export default defineConfig({
   publicDir: false,
-  plugins: [statedLicences()],
+  plugins: [statedLicences(), swaggerUiFiles()],
   ssr: { target: 'node', noExternal: true, external },
   build: {
     ssr: true,

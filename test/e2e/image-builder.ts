@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -91,21 +90,20 @@ async function copy({ folderOf, stage }: Stand, { flags, text }: Instruction, wo
  */
 const install = (folder: string) => symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
 
-/** Removes the packages that the lock file marks as development dependencies. */
+/** Leaves the packages that package.json depends on; fails if one of them has dependencies of its own. */
 async function prune(folder: string): Promise<void> {
   await rm(join(folder, 'node_modules'))
-  const lock = JSON.parse(await readFile(join(folder, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean }>
-  }
-  const kept = Object.keys(lock.packages).filter(
-    (path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && !lock.packages[path]!.dev && existsSync(join(root, path))
-  )
+  const read = async (path: string) => JSON.parse(await readFile(join(folder, path), 'utf8'))
+  const { dependencies } = (await read('package.json')) as { dependencies: Record<string, string> }
+  const { packages } = (await read('package-lock.json')) as { packages: Record<string, { dependencies?: object }> }
+  const kept = Object.keys(dependencies).map((name) => `node_modules/${name}`)
+  for (const path of kept) if (packages[path]?.dependencies) throw new Error(`${path} has dependencies`)
   await run('cp', ['-a', '--parents', ...kept, folder], { cwd: root })
 }
 
 const standIns: Readonly<Record<string, (folder: string) => Promise<void>>> = {
-  'npm ci --no-audit --no-fund': install,
-  'npm prune --omit=dev --no-audit --no-fund': prune
+  'npm ci --ignore-scripts --no-audit --no-fund': install,
+  'npm prune --omit=dev --ignore-scripts --no-audit --no-fund': prune
 }
 
 /** Returns false for commands that change packages: they would change those of this checkout. */

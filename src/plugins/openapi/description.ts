@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -14,11 +15,21 @@ const csp =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** Path of Swagger UI's own files: the build copies those that the page loads, the sources have the package's. */
+const swaggerUiFiles = () =>
+  fileURLToPath(
+    import.meta.url.endsWith('.ts')
+      ? import.meta.resolve('@fastify/swagger-ui/static/index.css').replace('/index.css', '')
+      : new URL('./swagger-ui', import.meta.url)
+  )
+
 async function createReader(document: object): Promise<FastifyInstance> {
   const app = Fastify({ exposeHeadRoutes: true })
   await app.register(swagger, { mode: 'static', specification: { document: document as never } })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
+    baseDir: swaggerUiFiles(),
+    logo: { type: 'image/svg+xml', content: icon },
     staticCSP: csp,
     uiConfig: {
       // hides the bar for the URL of another document
