@@ -158,12 +158,20 @@ test('a request that arrives while its client has no stream is sent when the cli
     // this response follows the request of the upstream
     await request('tools/call', { name: 'one__echo' })
   }
-  stream.close()
-  await until('the stream is closed', stream.hasEnded)
+  const connections = () =>
+    new Promise<number>((resolve, reject) =>
+      mcp.app.server.getConnections((error, count) => (error ? reject(error) : resolve(count)))
+    )
+  /** Closes the stream; the gateway must notice before the next request, which would be sent on it otherwise. */
+  const closeStream = async (open: { close(): void }) => {
+    const before = await connections()
+    open.close()
+    await until('the gateway notices', async () => (await connections()) < before)
+  }
+  await closeStream(stream)
   await ask('q1')
   const second = await reopen()
-  second.close()
-  await until('the second stream is closed', second.hasEnded)
+  await closeStream(second)
   await ask('q2')
   await reopen()
 })
