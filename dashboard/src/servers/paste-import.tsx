@@ -41,8 +41,9 @@ export function PasteImport() {
           }}
         />
         <span class="help" id={`${id}-help`}>
-          An <code>mcp.json</code> of Claude, Cursor, VS Code or Windsurf, a <code>server.json</code> of the MCP
-          registry, or a registration of Towpath or MCPJungle. Comments and trailing commas are fine.
+          An <code>mcp.json</code> of Claude, Cursor, VS Code, Zed or Windsurf, a <code>server.json</code> of the MCP
+          registry, a registration, a URL, a command line such as <code>npx -y …</code> or <code>claude mcp add …</code>
+          , or an install link of Cursor or VS Code. Nothing is executed to read it.
         </span>
       </div>
       {failure.value && (

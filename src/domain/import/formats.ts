@@ -9,6 +9,7 @@ import { isEntry, registrationOf, type Registration, type ImportFindings } from 
 import { parseJsonc } from './jsonc.ts'
 import { toServerName, suggestName } from './name.ts'
 import { convertServerJson, findServerJson } from './package.ts'
+import { readPastedText, type PastedServer } from './pasted-text.ts'
 import { isObject } from '../is-object.ts'
 import { hostKey } from '../network/loopback.ts'
 import { isServerName } from '../names.ts'
@@ -50,17 +51,21 @@ export interface FoundEntry {
   readonly name: string | undefined
   readonly value: Members
   readonly inputs: Inputs
+  /** Findings of the reader of a text that is not JSON. */
+  readonly problems?: readonly string[]
+  readonly notes?: readonly string[]
 }
 
 /** Problem of an entry that leads to the gateway itself */
 export const OWN_ENTRY = 'skipped: this entry is this gateway'
 
-const UNKNOWN = 'unknown format; expected "mcpServers", "servers", a server.json or a registration'
+const UNKNOWN =
+  'unknown format; expected "mcpServers", "servers", a server.json, a registration, a command line, a link or a URL'
 
 /** Returns an object's maps of servers, under the names that the clients use for them. */
 function serverMaps(value: Members): Members[] {
   const nested = isObject(value.mcp) ? [value.mcp.servers] : []
-  return [value.mcpServers, value.servers, value['mcp.servers'], ...nested].filter(isObject)
+  return [value.mcpServers, value.servers, value['mcp.servers'], value.context_servers, ...nested].filter(isObject)
 }
 
 const toEntries = (map: Members, inputs: Inputs): FoundEntry[] =>
@@ -113,7 +118,8 @@ function nameOf({ name, value }: FoundEntry, registration: Members, notes: strin
 
 /** Imports one entry; `ownUrls` as in ImportOptions. */
 export function importEntry(found: FoundEntry, ownUrls: readonly string[]): ImportedServer {
-  const remarks: ImportFindings = { problems: [], notes: [], ignored: [] }
+  const { problems = [], notes = [] } = found
+  const remarks: ImportFindings = { problems: [...problems], notes: [...notes], ignored: [] }
   const variables: ImportVariables = new Map()
   const fromRegistry = findServerJson(found.value)
   const entry = fromRegistry ? convertServerJson(fromRegistry, variables, remarks) : found.value
@@ -138,17 +144,31 @@ export function markDuplicateNames(servers: readonly ImportedServer[]): Imported
 }
 
 /**
- * Imports the servers from the configuration of any known client, from a `server.json` of the MCP registry, or from
- * registrations of this gateway or of MCPJungle.
+ * Imports the servers from the configuration of any known client, from a `server.json` of the MCP registry, from
+ * registrations of this gateway or of MCPJungle, from command lines, links and addresses. Runs nothing.
  */
 export function importServers(text: string, { ownUrls = [] }: ImportOptions = {}): ImportResult {
-  let value: unknown
   try {
-    value = parseJsonc(text)
+    const found = findInText(text)
+    if (found.length === 0) return { servers: [], problem: UNKNOWN }
+    return { servers: markDuplicateNames(found.map((each) => importEntry(each, ownUrls))) }
   } catch (error) {
     return { servers: [], problem: error instanceof SyntaxError ? error.message : 'it is nested too deeply' }
   }
-  const found = findEntries(value)
-  if (found.length === 0) return { servers: [], problem: UNKNOWN }
-  return { servers: markDuplicateNames(found.map((each) => importEntry(each, ownUrls))) }
+}
+
+/** Finds the entries of a text: JSON, or anything else that can be pasted. Throws SyntaxError for malformed JSON. */
+function findInText(text: string): FoundEntry[] {
+  const start = text.replace(/^\ufeff/, '').trimStart()
+  // documentation often shows a member without the braces around it
+  const isMember = /^"[^"\n]*"\s*:/.test(start)
+  if (isMember) return findEntries(parseJsonc(`{${start}}`))
+  const pasted = /^(?:[[{]|\/[/*])/.test(start) ? undefined : readPastedText(start)
+  return pasted ? pasted.flatMap(toFoundEntry) : findEntries(parseJsonc(text))
+}
+
+function toFoundEntry({ name, value, problems, notes }: PastedServer): FoundEntry[] {
+  if (typeof value !== 'string') return [{ name, value, inputs: new Map(), problems, notes }]
+  const entries = findEntries(parseJsonc(value))
+  return entries.map((each) => ({ ...each, name: name ?? each.name, problems, notes }))
 }
