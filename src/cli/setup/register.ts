@@ -47,8 +47,9 @@ export async function registerServers(
       rows.push(serverRow(server, 'added'))
     } catch (error) {
       if (!(error instanceof Failure) || isFatal(error)) throw error
-      cli.warn(`server "${server.name}" stays in its clients: ${error.message}`)
-      rows.push(serverRow(server, 'failed', error.message))
+      const reason = error.message.replace(`server "${server.name}": `, '')
+      cli.warn(`server "${server.name}" stays in its clients: ${reason}`, error.hint)
+      rows.push(serverRow(server, 'failed', reason))
     }
   }
   return rows
