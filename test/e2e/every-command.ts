@@ -126,7 +126,11 @@ export const LINES: readonly Line[] = [
 ]
 
 /** Commands tested as a separate process, with the test file. */
-export const PROCESSES: Readonly<Record<string, string>> = { start: 'harness.ts', migrate: 'migrate.test.ts' }
+export const PROCESSES: Readonly<Record<string, string>> = {
+  start: 'harness.ts',
+  stdio: 'stdio-bridge.ts',
+  migrate: 'migrate.test.ts'
+}
 
 export interface Scene {
   readonly cli: CommandLine
