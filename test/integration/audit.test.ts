@@ -195,13 +195,13 @@ for (const engine of engines) {
     assert.equal(refused.statusCode, 403)
     await app.inject({ method: 'POST', url: '/mcp', headers, payload: {} })
     await app.inject({ url: '/nowhere?key=SENT', headers })
-    await app.inject('/api/v0/users')
+    // a route of the other mode refuses nobody
+    assert.equal((await app.inject('/api/v0/users')).statusCode, 403)
 
-    const entries = await rowsOf(app, '?outcome=refused', 4)
+    const entries = await rowsOf(app, '?outcome=refused', 3)
     assert.deepEqual(
       entries.map(({ target, actor }: Entry) => [target, actor]),
       [
-        ['GET /api/v0/users', 'development'],
         ['GET (no such route)', 'anonymous'],
         ['POST /mcp', 'anonymous'],
         ['GET /api/v0/servers', 'anonymous']
