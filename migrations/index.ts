@@ -13,6 +13,7 @@ import * as sealedSettings from './0011_sealed_settings.ts'
 import * as sessionEnds from './0012_session_ends.ts'
 import * as attempts from './0013_attempts.ts'
 import * as catalogue from './0014_catalogue.ts'
+import * as savedDisabled from './0015_saved_disabled.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -29,5 +30,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0011_sealed_settings': sealedSettings,
   '0012_session_ends': sessionEnds,
   '0013_attempts': attempts,
-  '0014_catalogue': catalogue
+  '0014_catalogue': catalogue,
+  '0015_saved_disabled': savedDisabled
 }

@@ -257,7 +257,7 @@ const readStdio = (read: Reader, environment: Environment): Config['stdio'] => (
 /** The embedded store keeps fewer rows by default: its queries block the event loop. */
 const readCallLog = (read: Reader, databaseUrl: string | undefined): Config['callLog'] => ({
   enabled: read('callLog'),
-  contents: read('callLogContents'),
+  contents: read('callLogContents') ?? read('mode') === 'development',
   retention: {
     days: read('callLogDays'),
     rows: read('callLogRows') ?? (databaseUrl === undefined ? 100_000 : 1_000_000)

@@ -19,6 +19,7 @@ export type Purpose =
   | 'server.create'
   | 'server.force'
   | 'server.replace'
+  | 'server.enable'
   | 'server.refresh'
   | 'server.test'
   | 'server.dry_run'

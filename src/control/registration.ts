@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { explain } from '../domain/failures/causes.ts'
 import { createRedactor } from '../domain/secrets/redaction.ts'
 import { originOf } from '../domain/network/upstream-url.ts'
-import { AppError, conflict, notFound } from '../lib/errors.ts'
+import { AppError, conflict, invalid, notFound } from '../lib/errors.ts'
 import type {
   TokenGrantResult,
   UpstreamOffer,
@@ -29,7 +28,7 @@ import type {
 } from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from '../upstream/transports.ts'
 import { fixedAuthorization, type Authorization } from '../upstream/transport/authorization.ts'
-import { detailsOf, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
 
 export interface RegistrationOptions {
@@ -49,12 +48,12 @@ export interface Registration {
   /**
    * Connects to a server, reads its lists and stores everything in one transaction. `force` replaces a server of the
    * same name. If the server requires OAuth and there is a redirect URI, nothing is stored before the sign-in is
-   * completed.
+   * completed. `saveDisabled` stores a server that does not answer disabled and without lists.
    */
   register(
     caller: Caller,
     config: ServerConfig,
-    options: { force: boolean }
+    options: { force: boolean; saveDisabled?: boolean }
   ): Promise<ServerRecord | AuthorizationRequired>
   /** Registers an existing server again. The server and its remaining items keep their enabled flags. 404. */
   replace(caller: Caller, name: string, config: ServerConfig): Promise<ServerRecord | AuthorizationRequired>
@@ -82,11 +81,11 @@ interface RegistrationPlan {
 /** OAuth tokens to store: keep the existing ones, remove them, or replace them by those granted. */
 type TokenUpdate = 'kept' | 'none' | TokenGrantResult
 
+/** Limit of the stored reason why a server did not answer, in characters. */
+const MAX_PROBLEM = 500
 const asks = 'the upstream asks for authorization'
 const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
-const loginExplanation = explain({ reason: 'auth', status: 401, message: 'demands authentication' }) ?? {}
-const required = (text: string) =>
-  new AppError(400, text, { code: 'upstream_oauth_required', details: loginExplanation })
+const required = (text: string) => new AppError(400, text, { code: 'upstream_oauth_required' })
 const signInUnknown = () => required(`${asks} and does not say how to sign in with OAuth: ${credentials}`)
 const signInNeeded = ({ transport }: ServerConfig) =>
   required(
@@ -168,7 +167,7 @@ async function signIn(
 
 function throwAsAppError(error: unknown, name: string): never {
   if (!(error instanceof UpstreamFailure)) throw error
-  if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error, details: detailsOf(error) })
+  if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
   throw toAppError(error, name, { withOutput: true })
 }
 
@@ -217,13 +216,25 @@ export function createRegistration(options: RegistrationOptions): { registration
     }
     return { offer: await offerOf(configTarget(plan.config)), tokens: 'none' }
   }
-  const connect = async (caller: Caller, action: Purpose, plan: RegistrationPlan) => {
+  const storeDisabled = async (
+    caller: Caller,
+    action: Purpose,
+    { config }: RegistrationPlan,
+    failure: UpstreamFailure
+  ) => {
+    const problem = failure.message.slice(0, MAX_PROBLEM)
+    await registry.write(auditChange(caller, action, config.name), (tx) => tx.servers.createDisabled(config, problem))
+    return storedRecord(options, caller, config, false)
+  }
+  const connect = async (caller: Caller, action: Purpose, plan: RegistrationPlan, saveDisabled = false) => {
     const { config } = plan
     let found: Awaited<ReturnType<typeof read>>
     try {
       found = await read(caller, action, plan)
     } catch (error) {
       const isAsked = isAuth(error) && error.status === 401 && !hasCredential(secretsOf(config))
+      const isSaved = saveDisabled && !isAsked && error instanceof UpstreamFailure && error.reason !== 'denied'
+      if (isSaved) return storeDisabled(caller, action, plan, error)
       return isAsked ? signIn(options, caller, plan, challengeOf(error)) : throwAsAppError(error, config.name)
     }
     const accepted = found.tokens === 'none' ? keepIssuer(catalog(), plan) : plan
@@ -237,9 +248,10 @@ export function createRegistration(options: RegistrationOptions): { registration
   const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
 
   const registration: Registration = {
-    async register(caller, config, { force }) {
+    async register(caller, config, { force, saveDisabled }) {
+      if (force && saveDisabled) throw invalid('"save" cannot be combined with "force": the old server stays as it is')
       if (!force && catalog().server(config.name)) throw conflict('server', config.name)
-      return connect(caller, force ? 'server.force' : 'server.create', { config, force, replaced: null })
+      return connect(caller, force ? 'server.force' : 'server.create', { config, force, replaced: null }, saveDisabled)
     },
 
     async replace(caller, name, config) {

@@ -26,6 +26,8 @@ export interface ServerRecord extends LeftOutRecord {
   readonly session_mode: string
   readonly notes?: readonly string[]
   readonly enabled: boolean
+  /** ISO time until which the contents of its calls are recorded; absent if they are not. */
+  readonly recorded_until?: string
 }
 
 const masked = (env: Readonly<Record<string, string>>) =>
@@ -38,10 +40,21 @@ const WITHOUT_SESSIONS =
 const lacksSessions = ({ transport, session_mode, negotiation }: RecordSource['stored']) =>
   session_mode === 'stateful' && transport === 'streamable_http' && negotiation?.hasSessions === false
 
+/** Returns true while the contents of the server's calls are recorded. */
+export const isRecorded = ({ recordedUntil }: Partial<Pick<StoredServer, 'recordedUntil'>>): boolean =>
+  recordedUntil != null && Date.parse(recordedUntil) > Date.now()
+
+const notesOf = (stored: RecordSource['stored']): string[] => [
+  ...(lacksSessions(stored) ? [WITHOUT_SESSIONS] : []),
+  ...(stored.saveFailure
+    ? [`saved without an answer of the server: ${stored.saveFailure}; enabling it reads its lists`]
+    : [])
+]
+
 /** Properties of a server that its record is built from. */
 interface RecordSource {
   readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
-    Partial<Pick<StoredServer, 'negotiation'>>
+    Partial<Pick<StoredServer, 'negotiation' | 'saveFailure' | 'recordedUntil'>>
 }
 
 /**
@@ -52,6 +65,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
   const { name, transport, description, settings, session_mode, enabled } = stored
   const isStdio = transport === 'stdio'
   const env = secrets.env ?? {}
+  const notes = notesOf(stored)
   return {
     name,
     transport,
@@ -60,7 +74,8 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
     ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
     session_mode,
     enabled,
-    ...(lacksSessions(stored) ? { notes: [WITHOUT_SESSIONS] } : {})
+    ...(isRecorded(stored) ? { recorded_until: stored.recordedUntil! } : {}),
+    ...(notes.length > 0 ? { notes } : {})
   }
 }
 

@@ -2,17 +2,19 @@ import { qualifiedName } from '../domain/names.ts'
 import { notFound } from '../lib/errors.ts'
 import type { ItemKind, UpstreamOffer, StoredServer } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { Attempts } from './attempts.ts'
+import type { Attempts, Purpose } from './attempts.ts'
 import { kinds, type Catalog, type CatalogServer } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
 import type { Registration } from './registration.ts'
 import { secretsOrNone } from './readable-secrets.ts'
 import type { ReadingOrder } from './reading-order.ts'
-import { leftOutRecord, serverRecord, type LeftOutRecord, type ServerRecord } from './server-records.ts'
+import { isRecorded, leftOutRecord, serverRecord, type LeftOutRecord, type ServerRecord } from './server-records.ts'
 import { storeSwitches, switchesOf, type SwitchesPatch, type SwitchesRecord } from './server-switches.ts'
 import type { Target } from '../upstream/transports.ts'
 import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
+
+const MINUTE_MS = 60_000
 
 /** Changes found by a refresh of a server's lists: qualified names, or URIs of resources and templates. */
 export interface RefreshResult extends LeftOutRecord {
@@ -39,8 +41,12 @@ export interface Servers extends Registration {
   remove(caller: Caller, name: string): Promise<void>
   /** Reads the lists of a server again and stores them. 404, 502. */
   refresh(caller: Caller, name: string): Promise<RefreshResult>
-  /** 404. */
+  /** Enables or disables a server. One that was saved without its lists must answer first. 404, 502. */
   setEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>
+  /** Records the contents of a server's calls for some minutes; 0 ends that. 404. */
+  record(caller: Caller, name: string, minutes: number): Promise<ServerRecord>
+  /** Returns true while the contents of a server's calls are recorded. */
+  isRecorded(name: string): boolean
   /** Returns the enabled flags of a server and its items. 404. */
   switches(name: string): SwitchesRecord
   /** Sets the given flags in one transaction. 400 names unknown items, 404. */
@@ -85,6 +91,18 @@ export function createServers(options: ServersOptions): Servers {
     ...leftOutRecord(server, true)
   })
 
+  const read = (caller: Caller, purpose: Purpose, stored: StoredServer) =>
+    attempts.run(caller, purpose, { ...targetOf(stored), negotiation: null }, readOffer).catch((error: unknown) => {
+      throw error instanceof UpstreamFailure ? toAppError(error, stored.name, { withOutput: true }) : error
+    })
+  /** Reads and stores the lists of a server that was saved without them, before it is enabled. */
+  const readFirstLists = async (caller: Caller, name: string) => {
+    const stored = catalog().server(name)?.stored
+    if (!stored || stored.negotiation !== null) return
+    const offer = await read(caller, 'server.enable', stored)
+    await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
+  }
+
   return {
     ...registration,
 
@@ -99,10 +117,7 @@ export function createServers(options: ServersOptions): Servers {
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
       const atRequest = catalog().server(name)
-      const target = { ...targetOf(stored), negotiation: null }
-      const offer = await attempts.run(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
-        throw error instanceof UpstreamFailure ? toAppError(error, name, { withOutput: true }) : error
-      })
+      const offer = await read(caller, 'server.refresh', stored)
       const beforeWrite = catalog().server(name)
       const written = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
       const after = catalog().server(name)
@@ -122,6 +137,7 @@ export function createServers(options: ServersOptions): Servers {
     },
 
     async setEnabled(caller, name, enabled) {
+      if (enabled) await readFirstLists(caller, name)
       const action = enabled ? 'server.enable' : 'server.disable'
       const { changed, tools, prompts } = await registry.write(auditChange(caller, action, name), (tx) =>
         tx.servers.setEnabled(name, enabled)
@@ -134,9 +150,22 @@ export function createServers(options: ServersOptions): Servers {
       return { name, tools_affected: publicNamesOf('tool', tools), prompts_affected: publicNamesOf('prompt', prompts) }
     },
 
+    async record(caller, name, minutes) {
+      const until = minutes > 0 ? new Date(Date.now() + minutes * MINUTE_MS) : null
+      const action = minutes > 0 ? 'server.record' : 'server.record_end'
+      await registry.write(auditChange(caller, action, name), (tx) => tx.servers.setRecording(name, until))
+      return fullRecord(caller, find(name))
+    },
+
+    isRecorded(name) {
+      const stored = catalog().server(name)?.stored
+      return stored !== undefined && isRecorded(stored)
+    },
+
     switches: (name) => switchesOf(find(name)),
 
     async setSwitches(caller, name, patch) {
+      if (patch.enabled) await readFirstLists(caller, name)
       await registry.write(auditChange(caller, 'server.switch', name), (tx) => storeSwitches(tx, name, patch))
       return switchesOf(find(name))
     }

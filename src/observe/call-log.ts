@@ -7,6 +7,8 @@ import type { CallObservation, Observer } from './observation.ts'
 
 /** Characters of a text column: texts may come from clients or upstreams and are cut off and escaped. */
 const MAX_TEXT = 200
+/** Characters of what a tool says about its own failure. */
+const MAX_TOOL_ERROR = 300
 const MAX_CONTENT = 4_096
 const MAX_LINES = 20
 /** Length up to which contents are parsed and logged; parsing longer ones costs more than their beginning is worth. */
@@ -104,15 +106,56 @@ interface CallRowSink {
   readonly queued: number
 }
 
-/** Logs each completed call; with `contents` also its arguments and result. */
-export function createCallLog(log: CallRowSink, contents: boolean): Pick<Observer, 'onCall'> {
+/** Returns the first text of a tool's result; undefined if there is none. */
+function firstText(json: string): string | undefined {
+  try {
+    const { content } = JSON.parse(json) as { content?: unknown }
+    const texts = Array.isArray(content) ? content.map((block) => (block as { text?: unknown } | null)?.text) : []
+    return texts.find((text) => typeof text === 'string')
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns what a tool says about its own failure, in one line, without secrets. */
+function toolErrorOf({ outcome, result, redact }: CallObservation): string | undefined {
+  if (outcome !== 'tool_error' || !result || result.length > MAX_READ) return undefined
+  const text = firstText(result.toString())
+  if (text === undefined) return undefined
+  const line = String(maskSecrets(redact(text)))
+    .replace(/\s+/g, ' ')
+    .trim()
+  return line === '' ? undefined : truncated(line, MAX_TOOL_ERROR)
+}
+
+function withToolError(row: CallRow, call: CallObservation): CallRow {
+  const error = toolErrorOf(call)
+  return error === undefined ? row : { ...row, error }
+}
+
+export interface CallLogOptions {
+  /** Records the arguments and results of all calls. */
+  readonly contents: boolean
+  /** True while the arguments and results of this server's calls are recorded. */
+  isRecorded(server: string): boolean
+}
+
+/**
+ * Logs each completed call, with what a tool says about its own failure; if that is wanted, also its arguments and
+ * result.
+ */
+export function createCallLog(log: CallRowSink, { contents, isRecorded }: CallLogOptions): Pick<Observer, 'onCall'> {
   const schedule = createBatchScheduler()
   return {
     onCall(observed) {
       if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(observed))
-      if (!contents) return log.record(withTail(rowOf(observed), observed))
+      const hasContents = contents || (observed.server !== undefined && isRecorded(observed.server))
+      if (!hasContents && observed.outcome !== 'tool_error') return log.record(withTail(rowOf(observed), observed))
       // parsing contents takes time, and the answer has not been sent yet
-      schedule(() => log.record(withContents(observed)))
+      schedule(() => {
+        const row = hasContents ? withContents(observed) : rowOf(observed)
+        log.record(withToolError(row, observed))
+      })
     }
   }
 }

@@ -82,11 +82,12 @@ async function startGateway(app: FastifyInstance, registry: Registry, options: G
   const { mode, adminToken, callLog, demo } = config
   const { log } = app
   const listenAddresses = () => app.addresses().filter((place) => typeof place === 'object')
+  const isRecorded = (server: string): boolean => gateway.servers.isRecorded(server)
   const observers = [
     ...options.observers,
-    ...(callLog.enabled ? [createCallLog(registry.calls, callLog.contents)] : [])
+    ...(callLog.enabled ? [createCallLog(registry.calls, { contents: callLog.contents, isRecorded })] : [])
   ]
-  const gateway = createGateway({ registry, config, version, listenAddresses, observers, log })
+  const gateway: Gateway = createGateway({ registry, config, version, listenAddresses, observers, log })
   try {
     await gateway.start()
     if (mode === 'enterprise' && adminToken !== undefined) await bootstrap(gateway, adminToken, log)

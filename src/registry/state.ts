@@ -8,7 +8,15 @@ import type { Db } from './model/tables.ts'
 /** Servers whose rows are read by one statement, so that no query is unbounded */
 const CHUNK_SIZE = 100
 
-const serverStateColumns = [...serverColumns, 'left_out', 'revision', 'registered_at', 'updated_at'] as const
+const serverStateColumns = [
+  ...serverColumns,
+  'left_out',
+  'save_failure',
+  'recorded_until',
+  'revision',
+  'registered_at',
+  'updated_at'
+] as const
 
 /**
  * Returns the current state. Only rows whose revision differs from `previous` are read; all other objects are reused.
@@ -73,15 +81,19 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
   const items = await readItems(db, ids)
-  return rows.map(({ registered_at, updated_at, settings, negotiation, left_out, ...row }) => ({
-    ...row,
-    settings: JSON.parse(settings) as ServerSettings,
-    negotiation: negotiation === null ? null : (JSON.parse(negotiation) as Negotiation),
-    ...(left_out === null ? {} : { leftOut: JSON.parse(left_out) as LeftOut }),
-    registeredAt: registered_at.toISOString(),
-    updatedAt: updated_at.toISOString(),
-    items: items.get(row.id) ?? []
-  }))
+  return rows.map(
+    ({ registered_at, updated_at, settings, negotiation, left_out, recorded_until, save_failure, ...row }) => ({
+      ...row,
+      settings: JSON.parse(settings) as ServerSettings,
+      negotiation: negotiation === null ? null : (JSON.parse(negotiation) as Negotiation),
+      ...(left_out === null ? {} : { leftOut: JSON.parse(left_out) as LeftOut }),
+      saveFailure: save_failure,
+      recordedUntil: recorded_until?.toISOString() ?? null,
+      registeredAt: registered_at.toISOString(),
+      updatedAt: updated_at.toISOString(),
+      items: items.get(row.id) ?? []
+    })
+  )
 }
 
 async function readItems(db: Db, ids: readonly string[]): Promise<Map<string, StoredItem[]>> {

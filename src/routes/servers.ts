@@ -6,8 +6,9 @@ import { auditChange } from '../control/audit-change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import {
   AuthorizationRequired,
-  ForceQuery,
   IncludeQuery,
+  RecordingInput,
+  RegistrationQuery,
   Refresh,
   RegisteredServer,
   Server,
@@ -40,6 +41,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
   addRemoval(app)
   addSwitches(app)
   addRefresh(app)
+  addRecording(app)
   addConfigs(app)
 }
 
@@ -124,15 +126,17 @@ function addRegistration(app: App): void {
         tags,
         operationId: 'registerServer',
         summary: 'Register a server',
-        description: 'The server is stored only after it has responded and its lists have been read.',
-        querystring: ForceQuery,
+        description:
+          'The server is stored only after it has responded and its lists have been read, unless `save=disabled` is given.',
+        querystring: RegistrationQuery,
         body: ref(ServerInput),
         response: { 201: ref(RegisteredServer), 202: signIn, ...errorResponses(409, 502, 504) }
       }
     },
     async (request, reply) => {
-      const { force = false } = request.query
-      const done = await app.gateway.servers.register(callerOf(request), toServerConfig(request.body), { force })
+      const { force = false, save } = request.query
+      const options = { force, saveDisabled: save === 'disabled' }
+      const done = await app.gateway.servers.register(callerOf(request), toServerConfig(request.body), options)
       return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(201).send(withServer(done))
     }
   )
@@ -191,9 +195,10 @@ function addSwitches(app: App): void {
           tags,
           operationId: `${verb}Server`,
           summary: enabled ? 'Enable a server' : 'Disable a server',
-          description: 'Returns the items whose visibility changed.',
+          description:
+            'Returns the items whose visibility changed. A server that was saved without its lists must answer before it is enabled.',
           params,
-          response: { 200: ref(ServerState), ...errorResponses(404) }
+          response: { 200: ref(ServerState), ...errorResponses(404, 502, 504) }
         }
       },
       (request) => app.gateway.servers.setEnabled(callerOf(request), request.params.name, enabled)
@@ -227,10 +232,44 @@ function addSwitches(app: App): void {
         description: 'All or nothing. Absent items are unchanged; an item that the server does not offer is a 400.',
         params,
         body: ref(ServerSwitchesPatch),
-        response: { 200: ref(ServerSwitches), ...errorResponses(404) }
+        response: { 200: ref(ServerSwitches), ...errorResponses(404, 502, 504) }
       }
     },
     (request) => app.gateway.servers.setSwitches(callerOf(request), request.params.name, request.body)
+  )
+}
+
+/** Adds the routes that record the contents of a server's calls for a time. */
+function addRecording(app: App): void {
+  const common = { tags, params }
+  app.put(
+    '/servers/:name/recording',
+    {
+      config: admin,
+      schema: {
+        ...common,
+        operationId: 'recordServer',
+        summary: 'Record the arguments and results of the calls of a server for a time',
+        description: 'Secrets are removed from them. The recording ends by itself; calling again sets a new end.',
+        body: ref(RecordingInput),
+        response: { 200: ref(Server), ...errorResponses(404) }
+      }
+    },
+    (request) => app.gateway.servers.record(callerOf(request), request.params.name, request.body.minutes ?? 60)
+  )
+
+  app.delete(
+    '/servers/:name/recording',
+    {
+      config: admin,
+      schema: {
+        ...common,
+        operationId: 'stopRecordingServer',
+        summary: 'Stop recording the contents of the calls of a server',
+        response: { 200: ref(Server), ...errorResponses(404) }
+      }
+    },
+    (request) => app.gateway.servers.record(callerOf(request), request.params.name, 0)
   )
 }
 

@@ -52,7 +52,11 @@ export const Call = Type.Object(
     ),
     request_bytes: Type.Integer({ description: 'Size of the parameters sent to the server' }),
     response_bytes: Type.Integer({ description: 'Size of the result' }),
-    error: Type.Optional(Type.String({ description: 'Error message; a tool’s own error text is not stored' })),
+    error: Type.Optional(
+      Type.String({
+        description: 'Error message; for `tool_error` the first 300 characters of what the tool said, secrets removed'
+      })
+    ),
     request_id: Type.Optional(
       Type.String({ description: 'Same as `X-Request-Id` of an error response and `request_id` in the log' })
     ),

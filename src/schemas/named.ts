@@ -29,7 +29,8 @@ import {
   ServerInput,
   ServerState,
   ServerSwitches,
-  ServerSwitchesPatch
+  ServerSwitchesPatch,
+  RecordingInput
 } from './server.ts'
 import { ErrorBody } from './shared.ts'
 import { Stats } from './stats.ts'
@@ -57,6 +58,7 @@ export const namedSchemas: readonly TSchema[] = [
   ServerState,
   ServerSwitches,
   ServerSwitchesPatch,
+  RecordingInput,
   Refresh,
   AuthorizationRequired,
   AuthorizationAnswer,

@@ -67,9 +67,17 @@ export const Server = Type.Object(
     env: Type.Optional(Type.Unsafe<Readonly<Record<string, string>>>(Type.Record(Type.String(), Type.String()))),
     session_mode: Type.Unsafe<string>(SessionMode),
     enabled: Type.Boolean(),
+    recorded_until: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'The arguments and results of its calls are recorded until then; absent if they are not'
+      })
+    ),
     notes: Type.Optional(
       Type.Unsafe<readonly string[]>(
-        Type.Array(Type.String(), { description: 'Warnings about settings that have no effect; usually absent' })
+        Type.Array(Type.String(), {
+          description: 'Settings that have no effect, and why a server was saved disabled; usually absent'
+        })
       )
     ),
     ...unservedMembers,
@@ -183,6 +191,23 @@ export const ForceQuery = Type.Object({
     Type.Boolean({ default: false, description: 'Replace a server of the same name after the new one has connected' })
   )
 })
+
+/** Query of a registration. */
+export const RegistrationQuery = Type.Object({
+  ...ForceQuery.properties,
+  save: Type.Optional(
+    StringEnum(['disabled'], {
+      description:
+        'Store a server that does not answer disabled and without lists, with the reason in `notes`; enabling it reads its lists'
+    })
+  )
+})
+
+/** Body of the route that records the contents of a server's calls. */
+export const RecordingInput = Type.Object(
+  { minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_440, default: 60, description: 'Ends by itself' })) },
+  { $id: 'RecordingInput', additionalProperties: false }
+)
 
 /** Result of enabling or disabling a server (http-contract.md#enabled-state). */
 export const ServerState = Type.Object(

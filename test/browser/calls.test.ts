@@ -20,7 +20,7 @@ const fact = async (page: Page, label: string) =>
 
 /** A gateway with calls that succeeded, failed in a process, failed over HTTP and returned an error. */
 const setUp = shareSetup(async (t) => {
-  const site = await startSite(t, { args: ['--demo'] })
+  const site = await startSite(t, { args: ['--demo'], env: { TOWPATH_CALL_LOG_CONTENTS: 'off' } })
   const { gateway } = site
   const reports = await makeBreakable(t, 'FATAL: no entry for user "reports"')
   await gateway.register(reports.registration('reports'))

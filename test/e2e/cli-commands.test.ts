@@ -107,7 +107,10 @@ async function testFollowingLogs({ gateway, cli }: Setup): Promise<void> {
   const failed = await listed('--failed')
   assert.ok(failed.every(({ outcome }) => outcome === 'tool_error'))
   const table = (await cli(['logs', '--limit', '2'])).out
-  assert.match(table, /^AT +OUTCOME +MS +CALLER +ITEM +ERROR\n.* ok .* alpha__echo\n.* tool_error .* alpha__fail\n$/)
+  assert.match(
+    table,
+    /^AT +OUTCOME +MS +CALLER +ITEM +ERROR\n.* ok .* alpha__echo\n.* tool_error .* alpha__fail +"failed"\n$/
+  )
   assert.equal((await listed('--since', '1d')).length, before + 2)
   assert.deepEqual(await listed('--since', '2999-01-01'), [])
   assert.equal((await cli(['logs', '--since', 'yesterday'])).code, 2)

@@ -80,6 +80,7 @@ export const LINES: readonly Line[] = [
   line('read', 'URI', '{contents}'),
   line('refresh', 'alpha', reread, admins),
   line('test', 'alpha', reread, admins),
+  line('record', 'alpha --stop', server, admins),
   line('update server', '-c server.json', server, admins),
   line('disable resource', 'URI', '[string]', admins),
   line('disable prompt', 'alpha__greet', '[string]', admins),

@@ -112,3 +112,16 @@ test('the command line shows the last lines of stderr and the next step as a hin
   assert.equal(json.cause, 'python_module_not_found')
   assert.ok(json.stderr.length > 1)
 })
+
+test('the command line saves a server that does not answer, and says how to enable it', async (t) => {
+  const gateway = await startGateway(t)
+  const cli = await commandLine(t, { TOWPATH_REGISTRY: gateway.url })
+  const saved = await cli(['register', 'late', '--save-disabled', '--', 'python3', '-m', 'towpath_missing_module'])
+  assert.equal(saved.code, 0, saved.err)
+  assert.match(saved.err, /server "late" is saved disabled: .*No module named/)
+  assert.match(saved.err, /hint: towpath enable server late/)
+  assert.match((await cli(['list', 'servers'])).out, /late +disabled/)
+  const enabled = await cli(['enable', 'server', 'late'])
+  assert.equal(enabled.code, 1)
+  assert.match(enabled.err, /hint: Python cannot find a package/)
+})

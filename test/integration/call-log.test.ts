@@ -28,7 +28,7 @@ const invoke = (app: FastifyInstance, payload: object) =>
   app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload })
 
 test('each way in leaves its row: who, where, what, how it went, how long and how much', async (t) => {
-  const mcp = await startMcp(t)
+  const mcp = await startMcp(t, { TOWPATH_CALL_LOG_CONTENTS: 'off' })
   const { app } = mcp
   await addRecorder(t, mcp, 'alpha')
   const before = Date.now()

@@ -226,7 +226,7 @@ test('an upstream that is not there is a 502 and registers nothing', async (t) =
   ]) {
     const answer = await send(app, 'POST', '', server)
     assert.equal(answer.statusCode, 502, answer.body)
-    assert.deepEqual(Object.keys(answer.json<object>()), ['error'])
+    assert.deepEqual(Object.keys(answer.json<object>()), ['error', 'cause', 'summary', 'next_step'])
   }
   assert.deepEqual(await names(app), [])
 })
@@ -300,7 +300,7 @@ test('an upstream that asks for authorization is refused with what to give it, o
     payload: { name: 'forbidding', transport: 'streamable_http', url: forbidding.origin }
   })
   assert.deepEqual(
-    [refused.statusCode, refused.json()],
-    [502, { error: 'server "forbidding": refused the request (HTTP 403)' }]
+    [refused.statusCode, refused.json<{ error: string }>().error, refused.json<{ cause: string }>().cause],
+    [502, 'server "forbidding": refused the request (HTTP 403)', 'access_forbidden']
   )
 })

@@ -408,6 +408,7 @@ test('an upstream that takes no token of its own issuer is not stored', async (t
   setup.upstream.issuer = await startAuthorizationServer(null)
   addCleanup(t, setup.upstream.issuer.close)
   const { status, body } = await completeWith(setup.app, begun.id, answer)
-  assert.deepEqual([status, body], [502, { error: 'server "guarded": rejected the new access token (HTTP 401)' }])
+  const { error } = body as { error: string }
+  assert.deepEqual([status, error], [502, 'server "guarded": rejected the new access token (HTTP 401)'])
   assert.deepEqual((await send(setup.app, 'GET', '/servers')).body, [])
 })

@@ -252,7 +252,7 @@ test('failures of HTTP servers are explained by status and error number', () => 
   assert.equal(http({ reason: 'unreachable', code: 'CERT_HAS_EXPIRED' }), 'tls_expired')
   assert.equal(http({ reason: 'unreachable', code: 'ERR_TLS_CERT_ALTNAME_INVALID' }), 'tls_host_name')
   assert.equal(http({ reason: 'timeout' }), 'no_answer')
-  assert.equal(http({ reason: 'denied' }), 'not_allowed_here')
+  assert.equal(http({ reason: 'auth', message: 'the authorization server: refused the code' }), undefined)
 })
 
 test('a command that is missing is explained by the program that provides it', () => {

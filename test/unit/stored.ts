@@ -61,6 +61,8 @@ export function storedServer(
     registeredAt: '2026-01-01T00:00:00.000Z',
     updatedAt: '2026-01-01T00:00:00.000Z',
     negotiation: legacyNegotiation,
+    saveFailure: null,
+    recordedUntil: null,
     issuer: null,
     items,
     ...more

@@ -40,7 +40,8 @@ export const headline = (call: CallEntry): string =>
 
 /** Explains the answer that the client received after a failure, or why no details were recorded. */
 export const explanation = (call: CallEntry): string => {
-  if (call.outcome === 'tool_error' && call.result === undefined) return 'The error text was not recorded.'
+  if (call.outcome === 'tool_error' && call.result === undefined && call.error === undefined)
+    return 'The error text was not recorded.'
   if (!isFailed(call)) return ''
   const answer = call.via === 'rest' ? 'an HTTP error' : 'a JSON-RPC error'
   return `Towpath returned ${answer} to the client; the call was not retried.`

@@ -33,7 +33,7 @@ export function AddServer({ query }: PageProps) {
             <a href={link('servers')}>Servers</a> <span aria-hidden="true">/</span>
           </>
         }
-        sub="Towpath connects to the server first; a server that does not answer is not added."
+        sub="Towpath connects to the server first; a server that does not answer is not added, unless you save it disabled."
       />
       <section class="panel" aria-label="New server">
         <Tabs label="How to add" tabs={tabs} current={tab} onSelect={(next) => location.setQuery({ tab: next })}>

@@ -19,6 +19,7 @@ import { Status } from '../ui/status.tsx'
 import { duration, plural } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import * as sources from '../sources.ts'
 
 const hours: Readonly<Record<Range, number>> = { '1h': 1, '24h': 24, '7d': 168 }
@@ -36,12 +37,26 @@ const recorded: Readonly<Record<Overview['recorded'], string>> = {
 
 const About = () => {
   const overview = useSource(sources.overview).data.value
+  const servers = useSource(sources.servers).data.value?.servers ?? []
+  const recordedNow = servers.filter((server) => server.recorded_until)
   return (
     <>
       Tool calls, prompt renders and resource reads.{' '}
       {overview && (
         <>
-          {recorded[overview.recorded]} <a href={link('diagnostics')}>Change</a>
+          {recorded[overview.recorded]}{' '}
+          {overview.recorded === 'calls' && recordedNow.length > 0 && (
+            <>
+              Recorded for a time:{' '}
+              {recordedNow.map(({ name }) => (
+                <a key={name} href={link('server', name)}>
+                  <UntrustedText text={name} />{' '}
+                </a>
+              ))}
+            </>
+          )}
+          {overview.recorded === 'calls' && <>A server’s page records them for an hour. </>}
+          <a href={link('diagnostics')}>Settings</a>
         </>
       )}
     </>

@@ -6,6 +6,7 @@ import { LeftOutItems } from '../servers/left-out-items.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { DeleteButton, RefreshButton } from '../servers/server-actions.tsx'
+import { Recording } from '../servers/recording.tsx'
 import { ServerFacts } from '../servers/server-facts.tsx'
 import { ServerTabs, serverTabs } from '../servers/server-tabs.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
@@ -14,6 +15,7 @@ import { ServerState } from '../ui/status.tsx'
 import { Switch } from '../ui/switch.tsx'
 import { TestButton } from '../servers/test-button.tsx'
 import type { PageProps } from '../pages.ts'
+import { sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
@@ -32,6 +34,14 @@ function Head({ server }: { server: ServerDetails }) {
           Enabled
         </Switch>
       </div>
+      {server.save_failure && (
+        <section class="panel failure" aria-label="Why it has no tools">
+          <p>
+            <strong>Saved without an answer of the server.</strong>{' '}
+            <UntrustedText text={sentence(server.save_failure)} /> Towpath reads its lists when you enable it.
+          </p>
+        </section>
+      )}
       {status === 'failing' && (
         <section class="panel failure" aria-label="Why it fails">
           <CauseText server={server} />
@@ -83,6 +93,7 @@ export function Server({ name, query }: PageProps) {
             <section class="panel below" aria-label="About">
               <h2>About</h2>
               <ServerFacts server={found} />
+              <Recording server={found} />
             </section>
           </>
         )}

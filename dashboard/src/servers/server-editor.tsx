@@ -45,6 +45,21 @@ const TrialResult = ({ trial }: { trial: ServerTrial }) => {
   )
 }
 
+const Refusal = ({ error }: { error: ApiError }) => (
+  <div class="err" role="alert">
+    <p>
+      <UntrustedText text={sentence(error.message)} />
+    </p>
+    <FailureDetails details={error.details} />
+  </div>
+)
+
+const SaveDisabled = ({ disabled, onSave }: { disabled: boolean; onSave: () => void }) => (
+  <button type="button" class="btn" disabled={disabled} onClick={onSave}>
+    Save anyway, disabled
+  </button>
+)
+
 /** Form to add or edit a server, with a connection test. */
 export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
   const { store, location, notice } = useApp()
@@ -97,21 +112,27 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
     if (name !== undefined) await refreshed
     location.navigate(link('server', name ?? form.value.name.trim()))
   }
-  const write = (force: boolean) =>
+  const write = (force: boolean, save?: 'disabled') =>
     attempt('write', async () => {
       wasForced.current = force
       const { status, body } =
         name === undefined
-          ? await send<SaveResponse>('POST', `${path('servers')}${force ? '?force=true' : ''}`, {
-              body: toInput(form.value)
-            })
+          ? await send<SaveResponse>(
+              'POST',
+              `${path('servers')}${force ? '?force=true' : save ? `?save=${save}` : ''}`,
+              {
+                body: toInput(form.value)
+              }
+            )
           : await send<SaveResponse>('PUT', path('servers', name), { body: toUpdate(form.value) })
       const required = body?.authorization_required
       if (status === 202 && required) outcome.value = { kind: 'sign-in', required }
+      else if (save) await done(`${form.value.name} is saved`)
       else await done(name === undefined ? `${form.value.name} is added` : `${name} is saved`)
     })
 
   const result = outcome.value
+  const isSilent = result?.kind === 'refused' && result.error.status >= 502 && name === undefined
   const isTaken = result?.kind === 'refused' && result.error.status === 409 && name === undefined
   return (
     <form
@@ -127,14 +148,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
       }}
     >
       <ServerFields form={form.value} problems={problems.value} onChange={edit} named={name !== undefined} />
-      {result?.kind === 'refused' && (
-        <div class="err" role="alert">
-          <p>
-            <UntrustedText text={sentence(result.error.message)} />
-          </p>
-          <FailureDetails details={result.error.details} />
-        </div>
-      )}
+      {result?.kind === 'refused' && <Refusal error={result.error} />}
       {result?.kind === 'trial' && <TrialResult trial={result.trial} />}
       {result?.kind === 'sign-in' && (
         <SignIn
@@ -149,6 +163,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
           <button type="submit" class="btn primary" disabled={busy.value !== ''}>
             {busy.value === 'write' ? 'Connecting…' : name === undefined ? 'Add server' : 'Save settings'}
           </button>
+          {isSilent && <SaveDisabled disabled={busy.value !== ''} onSave={() => void write(false, 'disabled')} />}
           {isTaken && (
             <button type="button" class="btn danger" onClick={() => void write(true)}>
               Replace {form.value.name.trim()}

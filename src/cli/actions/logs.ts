@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallEntry, CallPage } from '../../schemas/call.ts'
+import type { Server } from '../../schemas/server.ts'
 import type { Static } from '@sinclair/typebox'
 import { withQuery } from '../io/api.ts'
 import type { Cli } from '../io/cli.ts'
@@ -7,9 +8,11 @@ import { usage } from '../io/failure.ts'
 import { localTime, momentOf } from '../io/moments.ts'
 import { qualifiedName } from '../../domain/names.ts'
 import type { Colour, Column } from '../output/records.ts'
+import { itemPath } from '../io/kinds.ts'
+import { withSuggestion } from '../output/lookup.ts'
 import type { Action } from '../io/runner.ts'
 import { row } from '../output/table.ts'
-import { rowsView } from '../output/views.ts'
+import { recordView, rowsView } from '../output/views.ts'
 
 interface Flags {
   readonly follow?: boolean
@@ -137,4 +140,26 @@ async function followCalls(cli: Cli, query: Query, limit: string): Promise<void>
     print(fresh)
     known = new Set([...known, ...fresh.map(({ id }) => id)].slice(-MAX_KNOWN))
   }
+}
+
+interface RecordFlags {
+  readonly minutes: string
+  readonly stop?: boolean
+}
+
+/** Records the contents of the calls of a server for a time, or stops that. */
+export const recordServer: Action<RecordFlags> = async (cli, [name = ''], { minutes, stop }) => {
+  if (!/^[1-9]\d{0,3}$/.test(minutes)) throw usage('--minutes must be a number from 1 to 1440')
+  const route = `${itemPath('server', name)}/recording`
+  const sent = stop
+    ? cli.api.send<Static<typeof Server>>('DELETE', route)
+    : cli.api.put<Static<typeof Server>>(route, { minutes: Number(minutes) })
+  const answer = await withSuggestion(cli, 'server', name, sent)
+  const until = answer.body.recorded_until
+  cli.note(
+    until === undefined
+      ? `contents of the calls of "${name}" are no longer recorded`
+      : `contents of the calls of "${name}" are recorded until ${until}; read them with \`towpath logs --json\``
+  )
+  await cli.show(answer, recordView(answer.body))
 }

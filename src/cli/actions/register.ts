@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { Server } from '../../schemas/server.ts'
 import { escapeText } from '../../domain/text/text.ts'
+import { withQuery } from '../io/api.ts'
 import type { Cli } from '../io/cli.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { expandVariables, parsePairs, readObjects, type InputObject } from '../io/input.ts'
@@ -24,6 +25,7 @@ interface Flags {
   readonly oauthAssumePkce?: boolean
   readonly conf?: string
   readonly force?: boolean
+  readonly saveDisabled?: boolean
   readonly browser: boolean
 }
 
@@ -104,7 +106,9 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
 function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<InputObject[]> {
   const also = fileExclusive.filter((name) => flags[name] !== undefined)
   if (also.length > 0 || args.length > 0 || flags.name !== undefined)
-    throw usage('with -c only --force can be given in addition: everything else comes from the file')
+    throw usage(
+      'with -c only --force and --save-disabled can be given in addition: everything else comes from the file'
+    )
   return readObjects(cli.io, flags.conf!)
 }
 
@@ -134,9 +138,10 @@ const hostOf = (url: unknown): string => {
   }
 }
 
-async function post(cli: Cli, { value }: InputObject, { force }: Flags): Promise<RegistrationResponse> {
+async function post(cli: Cli, { value }: InputObject, { force, saveDisabled }: Flags): Promise<RegistrationResponse> {
+  const query = { force: force ? 'true' : undefined, save: saveDisabled ? 'disabled' : undefined }
   try {
-    return await cli.api.post(`/api/v0/servers${force ? '?force=true' : ''}`, value, { reason: waitingFor(value) })
+    return await cli.api.post(withQuery('/api/v0/servers', query), value, { reason: waitingFor(value) })
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.conflict) throw error
     throw new Failure(error.exitCode, error.message, { hint: 'replace it with --force', code: error.code })
@@ -153,7 +158,12 @@ export const register: Action<Flags> = async (cli, args, flags) => {
       throw error
     })
     if (isPending(answer.body)) cli.note(`"${String(each.value.name)}" requires a sign-in in the browser`)
-    else cli.note(`registered server "${answer.body.name}"`)
+    else if (answer.body.enabled) cli.note(`registered server "${answer.body.name}"`)
+    else
+      cli.warn(
+        `server "${answer.body.name}" is saved disabled: ${answer.body.notes?.join('; ') ?? ''}`,
+        `towpath enable server ${answer.body.name}`
+      )
     answers.push(answer)
   }
   await showAll(cli, answers)

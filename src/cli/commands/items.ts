@@ -106,6 +106,13 @@ function addSwitches(program: Command, run: Runner): void {
 
 function addUse(program: Command, run: Runner): void {
   program
+    .command('record <server>')
+    .description('Record the arguments and results of the calls of a server for a time')
+    .option('--minutes <minutes>', 'end after this many minutes, at most 1440', '60')
+    .option('--stop', 'stop recording')
+    .action(run(async () => (await import('../actions/logs.ts')).recordServer))
+
+  program
     .command('usage <tool>')
     .description('Show the description and parameters of a tool')
     .action(run(async () => (await import('../actions/usage.ts')).showUsage))

@@ -31,6 +31,7 @@ export function addServers(program: Command, run: Runner): void {
     .option('--oauth-assume-pkce', 'use PKCE S256 even if the authorization server does not advertise it')
     .option('-c, --conf <file>', 'JSON or YAML file with one registration or an array, a folder, or - for stdin')
     .option('--force', 'replace a server with the same name')
+    .option('--save-disabled', 'save a server that does not answer, disabled and without tools')
     .option('--no-browser', 'only print the sign-in URL, without opening a browser')
     .action(run(async () => (await import('../actions/register.ts')).register))
 

@@ -420,12 +420,6 @@ const network: readonly Cause[] = [
     nextStep:
       'Check that the URL is an MCP endpoint and that the server is not overloaded; `TOWPATH_CONNECT_TIMEOUT_MS` sets the limit.',
     when: ({ reason }) => reason === 'timeout'
-  },
-  {
-    id: 'not_allowed_here',
-    summary: 'The settings of the gateway forbid this server.',
-    nextStep: 'Ask the operator: `TOWPATH_EGRESS_*` decides about addresses, `TOWPATH_STDIO*` about commands.',
-    when: ({ reason }) => reason === 'denied'
   }
 ]
 
@@ -477,6 +471,8 @@ function completeFacts(facts: FailureFacts): FailureFacts {
  * what the gateway saw itself.
  */
 export function findCause(given: FailureFacts): Cause | undefined {
+  // the sign-in has its own messages, which say what to do
+  if (given.message.startsWith('the authorization server')) return undefined
   const facts = completeFacts(given)
   const { reason = '', stderr = [], command } = facts
   const isProgram = command !== undefined || stderr.length > 0

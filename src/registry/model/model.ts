@@ -132,7 +132,12 @@ export interface StoredServer {
   readonly registeredAt: string
   /** ISO time of the last change of the server or of its items */
   readonly updatedAt: string
+  /** Null if the server was saved disabled and has not answered yet */
   readonly negotiation: Negotiation | null
+  /** Why the server did not answer when it was saved; null once its lists have been read */
+  readonly saveFailure: string | null
+  /** ISO time until which the contents of its calls are recorded; null if that was never wanted */
+  readonly recordedUntil: string | null
   /** Issuer of the stored access token, null if there is no token */
   readonly issuer: string | null
   /** Items that the last list refresh left out; absent if there were none */

@@ -36,6 +36,10 @@ export interface Tables {
     updated_at: ColumnType<Date, never, RawBuilder<Date>>
     /** Start of the last background refresh of the upstream's lists */
     refresh_begun_at: ColumnType<Date | null, never, Date>
+    /** Why the lists have not been read; null if they have */
+    save_failure: ColumnType<string | null, string | null | undefined, string | null>
+    /** End of the time in which contents of calls are recorded */
+    recorded_until: ColumnType<Date | null, never, Date | null>
   }
   items: {
     server_id: string

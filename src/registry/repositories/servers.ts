@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { sql, type Selectable } from 'kysely'
+import { sql, type Insertable, type Selectable } from 'kysely'
 import { differingParts } from '../../domain/secrets/difference.ts'
 import { createRedactor, secretsIn } from '../../domain/secrets/redaction.ts'
 import { escapeText } from '../../domain/text/text.ts'
@@ -31,6 +31,9 @@ export const createServerRepository = (context: WriteContext) => ({
    */
   create: (config: ServerConfig, offer: UpstreamOffer) => insertServer(context, config, offer),
 
+  /** Inserts a disabled server whose lists could not be read, with the reason. 409 like `create`. */
+  createDisabled: (config: ServerConfig, failure: string) => insertDisabledServer(context, config, failure),
+
   async remove(name: string): Promise<void> {
     if (!(await removeServerIfExists(context, name))) throw notFound('server', name)
   },
@@ -57,6 +60,9 @@ export const createServerRepository = (context: WriteContext) => ({
    */
   setEnabled: (name: string, enabled: boolean) => setServerEnabled(context, name, enabled),
 
+  /** Sets the time until which the contents of the server's calls are recorded; null ends that. */
+  setRecording: (name: string, until: Date | null) => setRecording(context, name, until),
+
   /**
    * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
    * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration no longer equals `expected`.
@@ -64,33 +70,48 @@ export const createServerRepository = (context: WriteContext) => ({
   refresh: (id: string, offer: UpstreamOffer, expected?: ConnectionConfig) => storeRefresh(context, id, offer, expected)
 })
 
-const columns = (
-  { encryptionKeys, version }: WriteContext,
-  id: string,
-  config: ServerConfig,
-  offer: UpstreamOffer
-) => ({
+const configColumns = ({ encryptionKeys, version }: WriteContext, id: string, config: ServerConfig) => ({
   transport: config.transport,
   description: config.description ?? null,
   session_mode: config.session_mode,
   settings: JSON.stringify(maskSettings(config)),
   sealed: encryptSecrets(encryptionKeys, id, config),
-  negotiation: JSON.stringify(offer.negotiation),
-  left_out: leftOutText(offer),
   revision: version
 })
+
+const columns = (context: WriteContext, id: string, config: ServerConfig, offer: UpstreamOffer) => ({
+  ...configColumns(context, id, config),
+  negotiation: JSON.stringify(offer.negotiation),
+  left_out: leftOutText(offer),
+  save_failure: null
+})
+
+async function insertRow(db: Db, row: Insertable<Tables['servers']>): Promise<void> {
+  try {
+    await db.insertInto('servers').values(row).execute()
+  } catch (error) {
+    throw isUniqueViolation(error, 'servers_name_key') ? conflict('server', row.name) : error
+  }
+}
+
+async function insertDisabledServer(context: WriteContext, config: ServerConfig, failure: string): Promise<void> {
+  const id = randomUUID()
+  const { name } = config
+  await insertRow(context.db, {
+    id,
+    name,
+    ...configColumns(context, id, config),
+    enabled: false,
+    negotiation: null,
+    save_failure: failure
+  })
+  context.recordEffect({ after: { ...auditMembers(config, null, false), save_failure: failure } })
+}
 
 async function insertServer(context: WriteContext, config: ServerConfig, offer: UpstreamOffer): Promise<string> {
   const { db, recordEffect } = context
   const id = randomUUID()
-  try {
-    await db
-      .insertInto('servers')
-      .values({ id, name: config.name, ...columns(context, id, config, offer) })
-      .execute()
-  } catch (error) {
-    throw isUniqueViolation(error, 'servers_name_key') ? conflict('server', config.name) : error
-  }
+  await insertRow(db, { id, name: config.name, ...columns(context, id, config, offer) })
   const { after: items } = await storeItems(db, id, offer.items)
   recordEffect({ after: { ...auditMembers(config, offer.negotiation, true), items } })
   return id
@@ -178,6 +199,25 @@ async function setServerEnabled({ db, version, recordEffect }: WriteContext, nam
   return { changed, tools, prompts }
 }
 
+async function setRecording({ db, version, recordEffect }: WriteContext, name: string, until: Date | null) {
+  const { id } = await findServer(db, name)
+  const { recorded_until: before } = await db
+    .selectFrom('servers')
+    .select('recorded_until')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  if (before?.getTime() === until?.getTime()) return
+  await db
+    .updateTable('servers')
+    .set({ recorded_until: until, ...revisionColumns(version) })
+    .where('id', '=', id)
+    .execute()
+  recordEffect({
+    before: { recorded_until: before?.toISOString() ?? null },
+    after: { recorded_until: until?.toISOString() ?? null }
+  })
+}
+
 async function storeRefresh(
   { db, keys, version, recordEffect }: WriteContext,
   id: string,
@@ -193,7 +233,7 @@ async function storeRefresh(
   const negotiation = sameNegotiation ? {} : { negotiation: JSON.stringify(offer.negotiation) }
   await db
     .updateTable('servers')
-    .set({ ...negotiation, left_out, ...revisionColumns(version) })
+    .set({ ...negotiation, left_out, save_failure: null, ...revisionColumns(version) })
     .where('id', '=', id)
     .execute()
   const [instructionsBefore, instructionsAfter] = changedInstructions(

@@ -41,7 +41,7 @@ const checkCallLog = ({ callLog }: Config): Check =>
           id: 'call_log',
           status: 'pass',
           title: 'Calls are recorded without arguments and results',
-          hint: `Set ${settings.callLogContents.variable}=on to record those too`
+          hint: `Record one server for a time on its page, or set ${settings.callLogContents.variable}=on`
         }
     : { id: 'call_log', status: 'warn', title: 'Calls are not recorded', detail: 'The call log and charts stay empty' }
 

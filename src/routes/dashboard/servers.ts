@@ -4,7 +4,7 @@ import { demoRegistration } from '../../demo/registration.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ServerDetails, ServersView, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
 import { DryRunQuery, EnabledInput, EnabledState } from '../../schemas/dashboard/shared.ts'
-import { AuthorizationRequired, ForceQuery, ServerInput } from '../../schemas/server.ts'
+import { AuthorizationRequired, RegistrationQuery, ServerInput } from '../../schemas/server.ts'
 import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
 import { baseUrlOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
@@ -32,7 +32,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     {
       config,
       schema: {
-        querystring: Type.Composite([ForceQuery, DryRunQuery]),
+        querystring: Type.Composite([RegistrationQuery, DryRunQuery]),
         body: ref(ServerInput),
         response: { 200: ServerTrial, 201: ServerView, 202: signIn, ...upstreamFailures }
       }
@@ -41,10 +41,10 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const { body, query } = request
       if (query.dry_run)
         return reply.code(200).send(await app.gateway.dashboard.tryConfig(callerOf(request), toServerConfig(body)))
-      const { force = false } = query
+      const options = { force: query.force ?? false, saveDisabled: query.save === 'disabled' }
       const caller = callerOf(request)
       const done = await storeWithSignIn(body, baseUrlOf(request, publicUrl), (to) =>
-        app.gateway.servers.register(caller, to, { force })
+        app.gateway.servers.register(caller, to, options)
       )
       if ('authorization_required' in done) return reply.code(202).send(done)
       return reply.code(201).send(await app.gateway.dashboard.server(done.name))
@@ -89,7 +89,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       schema: {
         params,
         body: EnabledInput,
-        response: { 200: EnabledState, ...errorResponses(400, 404, 413, 414, 415, 503) }
+        response: { 200: EnabledState, ...errorResponses(400, 404, 413, 414, 415, 503, 502, 504) }
       }
     },
     async (request) => {

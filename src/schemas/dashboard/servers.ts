@@ -52,6 +52,10 @@ const view = {
   changed_count: Type.Integer({ description: 'Items whose definition differs from the accepted one' }),
   last_discovered_at: Type.Optional(Type.String({ description: 'Time when its lists were last read, ISO 8601' })),
   updated_at: Type.String({ description: 'Time when the server or its items last changed, ISO 8601' }),
+  recorded_until: Type.Optional(
+    Type.String({ description: 'Contents of its calls are recorded until then, ISO 8601; absent if they are not' })
+  ),
+  save_failure: Type.Optional(Type.String({ description: 'Why it was saved disabled, without lists' })),
   config_summary: ConfigSummary,
   stats_24h: Type.Optional(ServerStats)
 }
