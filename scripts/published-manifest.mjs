@@ -25,6 +25,7 @@ function write() {
   writeFileSync(manifest, `${JSON.stringify({ ...members, dependencies: Object.fromEntries(loaded) }, null, 2)}\n`)
 }
 
+const { npm_command, npm_config_dry_run } = process.env
 if (process.argv[2] === 'write') write()
-// `npm publish` reads package.json once more after it has packed: its postpublish restores
-else if (process.argv[2] === 'restore' || process.env.npm_command !== 'publish') restore()
+// `npm publish` reads package.json once more after it has packed: its postpublish restores, which a dry run leaves out
+else if (process.argv[2] === 'restore' || npm_command !== 'publish' || npm_config_dry_run === 'true') restore()

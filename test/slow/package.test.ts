@@ -98,5 +98,8 @@ test("towpath start --demo works from an empty folder and keeps its data in the 
   assert.equal((await stat(data)).mode & 0o777, 0o700)
   assert.deepEqual((await readdir(data)).toSorted(), ['encryption.key', 'lock', 'postgres'])
   assert.deepEqual(await readdir(cwd), [], 'the working directory stays empty')
+  const doctor = run(t, join(folder, 'prefix/bin/towpath'), ['--registry', url, 'doctor'], { cwd, env })
+  await doctor.exited
+  assert.ok(doctor.output().includes(`is in ${data.replace(home, '~')}\n`), doctor.output())
   assert.equal(await gateway.stop(), 0, gateway.output())
 })

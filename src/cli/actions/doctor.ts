@@ -33,6 +33,8 @@ export const doctor: Action = async (cli) => {
   await cli.show({ body: { registry: cli.api.registry, checks } }, { ...everything, table: findings.table })
   for (const { id, hint, status } of checks)
     if (hint !== undefined && status !== 'pass') cli.note(`hint: ${id}: ${hint}`)
+  const data = checks.find(({ id }) => id === 'data_directory')
+  if (data) cli.note(data.title)
   const failed = checks.filter(({ status }) => status === 'fail').length
   const warned = checks.filter(({ status }) => status === 'warn').length
   const passed = `${checks.length - failed - warned} of ${checks.length} checks passed`
