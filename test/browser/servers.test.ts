@@ -29,8 +29,8 @@ test('an empty gateway leads to adding the first server', { skip }, async () => 
   const { visit } = await setUp()
   await visit('', async (page) => {
     await waitForValue('Servers · Towpath', () => page.title())
-    await page.getByRole('link', { name: 'Paste mcp.json' }).click()
-    await page.getByRole('tab', { name: 'Paste mcp.json', selected: true }).waitFor()
+    await page.getByRole('link', { name: 'Add server' }).click()
+    await page.getByRole('heading', { name: 'Add server' }).waitFor()
   })
 })
 

@@ -54,7 +54,8 @@ test('each view answers, and again with 304 to a page that has its contents', as
   }
   const { status, server_count, endpoints } = await read<Overview>(app, '/overview')
   assert.deepEqual([status, server_count, endpoints[0]?.url], ['running', 1, 'http://localhost:80/mcp'])
-  assert.equal((await read<Overview>(app, '/overview')).last_client_at, undefined)
+  const { last_client_at, has_client, has_calls } = await read<Overview>(app, '/overview')
+  assert.deepEqual([last_client_at, has_client, has_calls], [undefined, false, false])
   const { checks } = await read<Diagnostics>(app, '/diagnostics')
   const said = new Map(checks.map(({ id, status: outcome }) => [id, outcome]))
   for (const id of ['bind', 'mcp', 'database', 'clock', 'server:alpha', 'command:alpha'])
@@ -383,8 +384,8 @@ test('clients of either era are seen at the endpoint that they use, by the names
     ],
     false
   ])
-  const { clients, last_client_at } = await read<Overview>(app, '/overview')
-  assert.deepEqual([clients.length, clients[0]?.name], [2, 'old'])
+  const { clients, last_client_at, has_client } = await read<Overview>(app, '/overview')
+  assert.deepEqual([clients.length, clients[0]?.name, has_client], [2, 'old', true])
   assert.ok(last_client_at)
   await ask(app, 'DELETE', '/tool-groups/helpers')
   await until('its clients to be forgotten', async () => (await read<Overview>(app, '/overview')).clients.length === 0)

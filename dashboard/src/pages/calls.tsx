@@ -128,7 +128,7 @@ export function Calls({ name: id, query }: PageProps) {
   const { location } = useApp()
   const range = rangeOf(query)
   const resource = useSteadySource(sources.stats(range))
-  const isUnused = useSource(sources.overview).data.value?.empty_state !== undefined
+  const isUnused = useSource(sources.overview).data.value?.has_calls === false
   const stats = resource.data.value
   const outcome = outcomeOf(query)
   const filter = useFilter(query, range, stats)

@@ -1,13 +1,13 @@
 import type { Overview as OverviewData } from '../../../src/schemas/dashboard/overview.ts'
 import type { Stats } from '../../../src/schemas/stats.ts'
-import { useSource, useSteadySource } from '../app-context.ts'
+import { useApp, useSource, useSteadySource } from '../app-context.ts'
 import { AttentionList } from '../servers/attention.tsx'
 import { CountFacts, DurationFact } from '../calls/call-facts.tsx'
 import { VolumeChart } from '../calls/charts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
-import { DemoButton } from '../servers/demo-button.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
+import { FirstSteps } from '../start/first-steps.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { RangeChoice, rangeOf } from '../calls/range-choice.tsx'
@@ -102,39 +102,32 @@ const Endpoints = ({ endpoints }: { endpoints: OverviewData['endpoints'] }) => (
   </ul>
 )
 
-const Attention = ({ overview: { attention, attention_count } }: { overview: OverviewData }) => (
-  <section class="panel" aria-label="Needs attention">
-    <div class="row">
-      <h2>Needs attention</h2>
-      {attention_count > 5 && <a href={link('diagnostics')}>All {count(attention_count)}</a>}
-    </div>
-    {attention_count === 0 ? (
-      <p class="sub">Nothing: every enabled server answers.</p>
-    ) : (
-      <AttentionList items={attention.slice(0, 5)} />
-    )}
-  </section>
-)
-
-/** First steps, while no call has been made. */
-const FirstSteps = ({ state }: { state: OverviewData['empty_state'] }) =>
-  state === 'no_servers' ? (
-    <section class="panel empty below">
-      <h2>Add the first server</h2>
-      <p>Agents see the tools of the servers that you add here.</p>
-      <div class="actions">
-        <a class="btn primary" data-new href={link('new-server')}>
-          Add server
-        </a>
-        <DemoButton />
+const Attention = ({ overview }: { overview: OverviewData }) => {
+  const { attention, attention_count, server_count, enabled_count } = overview
+  const nothing =
+    server_count === 0
+      ? 'No server is registered yet.'
+      : enabled_count === 0
+        ? 'Nothing: every server is disabled.'
+        : 'Nothing: every enabled server answers.'
+  return (
+    <section class="panel" aria-label="Needs attention">
+      <div class="row">
+        <h2>Needs attention</h2>
+        {attention_count > 5 && <a href={link('diagnostics')}>All {count(attention_count)}</a>}
       </div>
-    </section>
-  ) : (
-    <section class="panel below">
-      <p class="sub">No call has been made yet. Point a client at this gateway and ask it to use a tool.</p>
-      <ConnectClient most={1} />
+      {attention_count === 0 ? <p class="sub">{nothing}</p> : <AttentionList items={attention.slice(0, 5)} />}
     </section>
   )
+}
+
+/** Shown instead of the charts while no call has been made. */
+const NoCalls = () => (
+  <section class="panel below">
+    <p class="sub">No call has been made yet. Point a client at this gateway and ask it to use a tool.</p>
+    <ConnectClient most={1} />
+  </section>
+)
 
 const ToolPanels = ({ stats }: { stats: Stats }) => (
   <>
@@ -148,15 +141,17 @@ export function Overview({ query }: PageProps) {
   const range = rangeOf(query)
   const overview = useSource(sources.overview)
   const stats = useSteadySource(sources.stats(range))
-  const isEmpty = overview.data.value?.empty_state
+  const isUnused = overview.data.value?.has_calls === false
+  const { showFirstSteps } = useApp().preferences
   return (
     <>
-      <PageHead title="Overview">
-        <RangeChoice range={range} />
-      </PageHead>
-      <OverviewFacts overview={overview.data.value} stats={stats.data.value} />
-      {isEmpty ? (
-        <FirstSteps state={isEmpty} />
+      <PageHead title="Overview">{!isUnused && <RangeChoice range={range} />}</PageHead>
+      <FirstSteps />
+      {(!isUnused || overview.data.value?.server_count !== 0) && (
+        <OverviewFacts overview={overview.data.value} stats={stats.data.value} />
+      )}
+      {isUnused ? (
+        !showFirstSteps.value && <NoCalls />
       ) : (
         <AsyncContent resource={stats} subject="The statistics">
           {(numbers) => <VolumeChart stats={numbers} />}
@@ -174,7 +169,7 @@ export function Overview({ query }: PageProps) {
             </>
           )}
         </AsyncContent>
-        {stats.data.value && !isEmpty && <ToolPanels stats={stats.data.value} />}
+        {stats.data.value && !isUnused && <ToolPanels stats={stats.data.value} />}
       </div>
     </>
   )

@@ -5,7 +5,7 @@ import { CountFacts, DurationFact } from '../calls/call-facts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { PageHead } from '../ui/page-head.tsx'
-import { DemoButton } from '../servers/demo-button.tsx'
+import { AddServerActions, FirstSteps, useNextStep } from '../start/first-steps.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
 import { SearchBox } from '../ui/search-box.tsx'
 import { Segmented } from '../ui/segmented.tsx'
@@ -45,32 +45,29 @@ function ServerFacts({ servers }: { servers: readonly ServerView[] }) {
   )
 }
 
-const NoServers = () => (
-  <div class="ways">
-    <EmptyPanel title="Paste a configuration">
-      <p>The servers of an mcp.json, from any client: Claude, Cursor, VS Code, Windsurf.</p>
-      <a class="btn primary" href={link('new-server', '', { tab: 'paste' })}>
-        Paste mcp.json
+/** Replaces the table while there is no server, unless the checklist of the first steps shows the same actions. */
+const NoServers = () =>
+  useNextStep() === 'add' ? null : (
+    <EmptyPanel title="Add the first server">
+      <p>Agents see the tools of the servers that you add here.</p>
+      <AddServerActions />
+    </EmptyPanel>
+  )
+
+/** Buttons of the page's head; the checklist of the first steps, while shown, has the only primary one. */
+function AddLinks() {
+  const kind = useNextStep() ? 'btn' : 'btn primary'
+  return (
+    <>
+      <a class="btn" href={link('new-server', '', { tab: 'paste' })}>
+        Import mcp.json
       </a>
-    </EmptyPanel>
-    <EmptyPanel title="Enter a URL">
-      <p>A server that speaks streamable HTTP or SSE, with a token or a sign-in.</p>
-      <a class="btn" href={link('new-server', '', { tab: 'form' })}>
-        Add by URL
+      <a class={kind} data-new href={link('new-server', '', { tab: 'form' })}>
+        Add server <kbd>N</kbd>
       </a>
-    </EmptyPanel>
-    <EmptyPanel title="Enter a command">
-      <p>A program that speaks MCP on stdin and stdout, for example by npx or uvx.</p>
-      <a class="btn" href={link('new-server', '', { tab: 'form', transport: 'stdio' })}>
-        Add by command
-      </a>
-    </EmptyPanel>
-    <EmptyPanel title="Look around first">
-      <p>The demo server comes with Towpath: a few harmless tools, a prompt and a resource.</p>
-      <DemoButton />
-    </EmptyPanel>
-  </div>
-)
+    </>
+  )
+}
 
 function ServerTable({ servers, query }: { servers: readonly ServerView[]; query: PageProps['query'] }) {
   const { location, store } = useApp()
@@ -147,6 +144,7 @@ function ServerTable({ servers, query }: { servers: readonly ServerView[]; query
 
 export function Servers({ query }: PageProps) {
   const servers = useSource(sources.servers)
+  const isEmpty = servers.data.value?.servers.length === 0
   const endpoint = useSource(sources.overview).data.value?.endpoints[0]?.url
   return (
     <>
@@ -158,13 +156,9 @@ export function Servers({ query }: PageProps) {
           </>
         }
       >
-        <a class="btn" href={link('new-server', '', { tab: 'paste' })}>
-          Import mcp.json
-        </a>
-        <a class="btn primary" data-new href={link('new-server', '', { tab: 'form' })}>
-          Add server <kbd>N</kbd>
-        </a>
+        {!isEmpty && <AddLinks />}
       </PageHead>
+      <FirstSteps />
       <AsyncContent resource={servers} subject="The servers">
         {({ servers: all }) =>
           all.length === 0 ? (

@@ -20,6 +20,12 @@ export const Chevron = () => (
   </svg>
 )
 
+export const Done = () => (
+  <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
+    <path d="m2 6.5 2.7 2.7L10 3.5" fill="none" stroke="currentColor" stroke-width="2" />
+  </svg>
+)
+
 export const HalfMoon = () => (
   <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
     <circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="1.5" />

@@ -1,6 +1,7 @@
 import { notFound } from '../../lib/errors.ts'
 import type { GroupConfig, ItemKind, UpstreamOffer, ServerConfig, StoredServer } from '../../registry/model/model.ts'
 import type { Registry } from '../../registry/registry.ts'
+import type { CallEntry } from '../../schemas/call.ts'
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
 import type { PromptsView } from '../../schemas/dashboard/prompts.ts'
@@ -27,6 +28,9 @@ import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
 import { runTrial } from './trial.ts'
 import type { Caller } from '../../catalog/caller.ts'
+
+/** Calls read to learn whether any was made, and whether by an MCP client */
+const NEWEST_CALLS = 50
 
 export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
   readonly registry: Registry
@@ -72,7 +76,8 @@ export interface Dashboard {
   /** Returns the estimated number of tokens of all tools' definitions. */
   countTokens(): number
   attention(servers: readonly ServerView[]): Attention[]
-  hasCalls(): Promise<boolean>
+  /** Returns the newest entries of the call log, at most 50. */
+  newestCalls(): Promise<readonly CallEntry[]>
   /** Returns the last use of any MCP endpoint, in milliseconds since 1970. */
   lastSeen(): number | undefined
   /** Returns the clients of all endpoints, the most recent first. */
@@ -143,7 +148,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     }),
     countTokens: () => countGlobalTools(catalog()).tokens,
     attention: (servers) => attentionOf(catalog(), servers),
-    hasCalls: async () => (await registry.calls.list({ limit: 1 })).length > 0,
+    newestCalls: () => registry.calls.list({ limit: NEWEST_CALLS }),
     lastSeen: () => clientActivity.lastUsedAt(),
     clients: () => clientActivity.listClients(),
 

@@ -27,17 +27,13 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
       : ('calls' as const)
     : ('nothing' as const)
 
-  const emptyState = async (serverCount: number) => {
-    if (serverCount === 0) return { empty_state: 'no_servers' as const }
-    return (await app.gateway.dashboard.hasCalls()) ? {} : { empty_state: 'no_calls' as const }
-  }
-
   app.get('/overview', { config: access, schema: { response: { 200: Overview } } }, async (request) => {
     const servers = await app.gateway.dashboard.servers()
     const attention = app.gateway.dashboard.attention(servers)
     const base = baseUrlOf(request, publicUrl)
     const counts = app.gateway.dashboard.counts()
     const seen = app.gateway.dashboard.lastSeen()
+    const calls = await app.gateway.dashboard.newestCalls()
     return {
       status: attention.some(({ kind }) => graveKinds.has(kind)) ? ('degraded' as const) : ('running' as const),
       mode: 'development' as const,
@@ -53,7 +49,8 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
       attention: attention.slice(0, MAX_ATTENTION),
       attention_count: attention.length,
       recorded,
-      ...(await emptyState(counts.server_count)),
+      has_calls: calls.length > 0,
+      has_client: seen !== undefined || calls.some(({ via }) => via !== 'rest'),
       ...(seen === undefined ? {} : { last_client_at: new Date(seen).toISOString() }),
       clients: app.gateway.dashboard.clients().slice(0, MAX_CLIENTS).map(seenClient),
       is_bound_wide: !isLoopback(host)

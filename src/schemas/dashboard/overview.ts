@@ -46,7 +46,10 @@ export const Overview = Type.Object({
   recorded: StringEnum(['nothing', 'calls', 'contents'], {
     description: 'What the call log stores; contents: also arguments and results'
   }),
-  empty_state: Type.Optional(StringEnum(['no_servers', 'no_calls'], { description: 'The first step to suggest' })),
+  has_calls: Type.Boolean({ description: 'The call log has an entry' }),
+  has_client: Type.Boolean({
+    description: 'An MCP client has sent a request to this process, or made one of the newest recorded calls'
+  }),
   last_client_at: Type.Optional(
     Type.String({ description: 'Time of the last request of an MCP client to this process, ISO 8601' })
   ),

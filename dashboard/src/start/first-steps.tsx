@@ -1,0 +1,114 @@
+import { useEffect } from 'preact/hooks'
+import { useApp, useSource } from '../app-context.ts'
+import { link } from '../router.ts'
+import { DemoButton } from '../servers/demo-button.tsx'
+import * as sources from '../sources.ts'
+import { Done } from '../ui/icons.tsx'
+import { stepsOf, type StepId } from './steps.ts'
+
+/** A client's first request alone changes no data, so no event reports it. */
+const POLL_MS = 2_000
+
+/** Ways to register the first server, one of them the recommended one. */
+export const AddServerActions = () => (
+  <div class="actions">
+    <a class="btn primary" data-new href={link('new-server', '', { tab: 'form' })}>
+      Add server
+    </a>
+    <a class="btn" href={link('new-server', '', { tab: 'paste' })}>
+      Import mcp.json
+    </a>
+    <DemoButton />
+  </div>
+)
+
+const texts: Readonly<Record<StepId, readonly [title: string, help: string]>> = {
+  add: [
+    'Add a server',
+    'Enter a URL or a command, or import the servers of another client. The demo server has a few harmless tools.'
+  ],
+  try: ['Try a tool', 'Choose a tool, fill in its form and call it.'],
+  connect: [
+    'Connect a client',
+    'Copy one command or file to your agent. This step is done when its first request arrives.'
+  ]
+}
+
+const actions: Readonly<Record<StepId, () => preact.ComponentChildren>> = {
+  add: AddServerActions,
+  try: () => (
+    <a class="btn primary" href={link('tools')}>
+      Choose a tool
+    </a>
+  ),
+  connect: () => (
+    <a class="btn primary" href={link('connect')}>
+      Connect a client
+    </a>
+  )
+}
+
+/** Returns the steps while the checklist is to be shown: not dismissed, and at least one is open. */
+function useOpenSteps() {
+  const { showFirstSteps } = useApp().preferences
+  const overview = useSource(sources.overview).data.value
+  const steps = overview && showFirstSteps.value ? stepsOf(overview) : []
+  return steps.some(({ isDone }) => !isDone) ? steps : []
+}
+
+/** Returns the step that the checklist offers now; undefined while the checklist is hidden. */
+export const useNextStep = (): StepId | undefined => useOpenSteps().find(({ isDone }) => !isDone)?.id
+
+/** Checklist from an empty gateway to a connected client; ticks itself, and disappears when done or dismissed. */
+export function FirstSteps() {
+  const { showFirstSteps } = useApp().preferences
+  const { load } = useSource(sources.overview)
+  const steps = useOpenSteps()
+  const isShown = steps.length > 0
+  useEffect(() => {
+    if (!isShown) return undefined
+    const timer = setInterval(() => document.hidden || void load(), POLL_MS)
+    return () => clearInterval(timer)
+  }, [isShown, load])
+  if (!isShown) return null
+  const next = steps.find(({ isDone }) => !isDone)
+  return (
+    <section class="panel steps" aria-label="First steps">
+      <div class="row">
+        <h2>First steps</h2>
+        <button type="button" class="btn sm quiet" onClick={() => (showFirstSteps.value = false)}>
+          Dismiss
+        </button>
+      </div>
+      <ol>
+        {steps.map((step, at) => {
+          const [title, help] = texts[step.id]
+          const Actions = actions[step.id]
+          return (
+            <li
+              key={step.id}
+              aria-current={step === next ? 'step' : undefined}
+              class={step.isDone ? 'done' : undefined}
+            >
+              <span class="mark" aria-hidden="true">
+                {step.isDone ? <Done /> : at + 1}
+              </span>
+              <div class="stack">
+                <h3>
+                  {title}
+                  {step.isDone && <span class="vh"> (done)</span>}
+                </h3>
+                {step === next && (
+                  <>
+                    <p class="sub">{help}</p>
+                    <Actions />
+                  </>
+                )}
+              </div>
+            </li>
+          )
+        })}
+      </ol>
+    </section>
+  )
+}
