@@ -5,7 +5,7 @@ import { findBarriers, skip, startSite } from './browser.ts'
 test('a server that fails is explained, saved disabled, and recorded for an hour', { skip }, async (t) => {
   const { gateway, visit } = await startSite(t, { env: { TOWPATH_CALL_LOG_CONTENTS: 'off' } })
   await visit(
-    '#/servers/new?tab=form&transport=stdio',
+    '#/new/server?tab=form&transport=stdio',
     async (page) => {
       await page.getByLabel('Command', { exact: true }).fill('python3')
       await page.getByLabel(/^Arguments/).fill('-c\nimport towpath_missing_module')
