@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { HOMEPAGE, PRODUCT } from '../domain/product.ts'
 import { VERSION } from '../domain/version.ts'
 import { addAdministration } from './commands/administration.ts'
+import { addCatalogue } from './commands/catalogue.ts'
 import { addItems } from './commands/items.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addServers } from './commands/servers.ts'
@@ -43,6 +44,7 @@ export function createProgram(run: Runner, start: StartIo): Command {
   program.commandsGroup(BASIC)
   addStart(program, start)
   addServers(program, run)
+  addCatalogue(program, run)
   addItems(program, run)
   program.commandsGroup(ADVANCED)
   addAdministration(program, run)

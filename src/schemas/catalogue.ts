@@ -22,6 +22,7 @@ export const CatalogueServer = Type.Object(
   },
   { $id: 'CatalogueServer' }
 )
+export type CatalogueServer = Static<typeof CatalogueServer>
 
 const Source = Type.Object({
   registry: Type.Optional(Type.String({ description: 'URL of the MCP registry; absent for the list of the package' })),
@@ -31,13 +32,14 @@ const Source = Type.Object({
 
 export const CataloguePage = Type.Object(
   {
-    servers: Type.Array(Type.Unsafe<Static<typeof CatalogueServer>>(Type.Ref('CatalogueServer'))),
+    servers: Type.Array(Type.Unsafe<CatalogueServer>(Type.Ref('CatalogueServer'))),
     total: Type.Integer({ description: 'Number of matching servers' }),
     next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
     source: Source
   },
   { $id: 'CataloguePage' }
 )
+export type CataloguePage = Static<typeof CataloguePage>
 
 export const CatalogueQuery = Type.Object({
   search: Type.Optional(

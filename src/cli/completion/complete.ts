@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
+import type { CataloguePage } from '../../schemas/catalogue.ts'
+import { withQuery } from '../io/api.ts'
 import { createCli, type Cli } from '../io/cli.ts'
-import { completionAt, type GatewayNames, type Candidate } from './context.ts'
+import { completionAt, type Candidate, type Candidates, type GatewayNames } from './context.ts'
 import { writePrivateFile } from '../io/config-file.ts'
 import { KINDS, type KindName } from '../io/kinds.ts'
 import { labelOf, type Records } from '../output/records.ts'
@@ -56,6 +58,21 @@ async function fetchCandidates(cli: Cli, { kinds }: GatewayNames): Promise<Candi
   return lists.flat().map((text) => ({ text, about: '' }))
 }
 
+/** Returns names of the catalogue that contain the begun word. */
+async function fetchCatalogue(cli: Cli, begun: string): Promise<Candidate[]> {
+  const path = withQuery('/api/v0/catalogue', { search: begun, limit: 100 })
+  const answer = cli.api.send<CataloguePage>('GET', path, undefined, { timeoutMs: TIMEOUT_MS })
+  return answer.then(
+    ({ body }) => body.servers.map(({ name, description }) => ({ text: name, about: description })),
+    () => []
+  )
+}
+
+async function candidatesOf(cli: Cli, candidates: Exclude<Candidates, { files: true }>, begun: string) {
+  if ('kinds' in candidates) return fetchCandidates(cli, candidates)
+  return 'catalogue' in candidates ? fetchCatalogue(cli, begun) : candidates.words
+}
+
 /** False for upstream text with control characters or line separators, which a shell or terminal could interpret. */
 const isPlain = (text: string) => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)
 /** Escapes a candidate for bash, which inserts it verbatim. */
@@ -69,8 +86,8 @@ export const complete: Action = async (given, [shell = '', ...line]) => {
   const { candidates, registry } = completionAt(createInertProgram(), line)
   if ('files' in candidates) return given.out(FILES)
   const cli = registry === undefined ? given : await createCli(given.io, { registry, quiet: true })
-  const found = 'kinds' in candidates ? await fetchCandidates(cli, candidates) : candidates.words
   const begun = line.at(-1) ?? ''
+  const found = await candidatesOf(cli, candidates, begun)
   const fitting = found.filter(({ text }) => text.startsWith(begun) && isPlain(text))
   const shown = fitting.map(({ text, about }) => {
     if (shell === 'bash') return forBash(text)

@@ -9,7 +9,8 @@ export interface GatewayNames {
 }
 
 /** Candidates for one position of a command line. */
-export type Candidates = GatewayNames | { readonly words: readonly Candidate[] } | { readonly files: true }
+export type Candidates =
+  GatewayNames | { readonly catalogue: true } | { readonly words: readonly Candidate[] } | { readonly files: true }
 
 export interface Candidate {
   readonly text: string
@@ -49,6 +50,7 @@ export const OPTION_VALUES: Readonly<Record<string, Candidates>> = {
   '--transport': words(TRANSPORTS),
   '--session-mode': words(['stateless', 'stateful']),
   '--tool-names': words(['qualified', 'bare']),
+  '--package': words(['remote', 'npm', 'pypi', 'oci', 'nuget']),
   '--client': words(FILE_CLIENTS),
   '--role': words(['user', 'admin']),
   '--type': words(['server', 'group', 'mcp-client', 'user']),
@@ -65,6 +67,7 @@ export const OPERANDS: Readonly<Record<string, Candidates>> = {
   invoke: gatewayNames('tool'),
   render: gatewayNames('prompt'),
   read: gatewayNames('resource'),
+  install: { catalogue: true },
   connect: words(CLIENTS),
   completion: words(['bash', 'zsh', 'fish']),
   import: files,
