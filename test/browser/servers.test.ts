@@ -380,6 +380,32 @@ test('the command menu finds servers and tools, and letter shortcuts can be disa
   })
 })
 
+test(
+  'the command menu and the help open from buttons too, and the menu does not change its height',
+  { skip },
+  async () => {
+    const { visit } = await withAlpha()
+    await visit('#/servers', async (page) => {
+      await row(page, 'alpha').waitFor()
+      await page.getByRole('button', { name: 'Search Ctrl K' }).click()
+      const menu = page.getByRole('dialog', { name: 'Go to' })
+      const height = async () => (await menu.boundingBox())?.height
+      await menu.getByRole('option', { name: 'alpha__echo Tool' }).waitFor({ state: 'detached' })
+      const before = await height()
+      await page.keyboard.type('echo al')
+      await menu.getByRole('option', { name: 'alpha__echo Tool', selected: true }).waitFor()
+      assert.equal(await height(), before)
+      await page.keyboard.press('Escape')
+      await menu.waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: 'Keyboard shortcuts and help' }).click()
+      const help = page.getByRole('dialog', { name: 'Keyboard' })
+      assert.match((await help.getByRole('link', { name: 'Documentation' }).getAttribute('href')) ?? '', /^https:/)
+      await page.keyboard.press('Escape')
+      await help.waitFor({ state: 'detached' })
+    })
+  }
+)
+
 test('j and k move between rows, e switches a server, and the filter is kept in the URL', { skip }, async () => {
   const { visit } = await withAlpha()
   await visit('#/servers', async (page) => {

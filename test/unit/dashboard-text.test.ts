@@ -120,6 +120,16 @@ test('letters do nothing while somebody types or turned them off; Ctrl+K always 
   assert.deepEqual(read(press('K', { metaKey: true })), { act: 'menu' })
 })
 
+test('words of a command may be typed in any order, and together', () => {
+  const labels = ['jira__search_issues', 'jira__create_issue', 'create_jira', 'github__create_issue']
+  const commands = labels.map((label) => ({ label, kind: 'Tool' }))
+  const found = (typed: string) => findCommands(commands, typed, 9).map(({ label }) => label)
+  assert.deepEqual(found('jira cr'), ['jira__create_issue', 'create_jira'])
+  assert.deepEqual(found(' CR  jira '), ['jira__create_issue', 'create_jira'])
+  assert.deepEqual(found('jira crt'), ['jira__create_issue'])
+  assert.deepEqual(found('jira delete'), [])
+})
+
 test('commands are found by their beginning first, then by words, then by letters in order', () => {
   const labels = ['github__create_issue', 'Create group', 'concrete', 'c_r_e_a_t_e']
   const commands = labels.map((label) => ({ label, kind: 'Tool' }))

@@ -10,6 +10,8 @@ import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 const MAX_RESULTS = 12
 
+const keepInView = (option: HTMLElement | null) => option?.scrollIntoView({ block: 'nearest' })
+
 /** Command menu (Ctrl+K): finds pages, servers, groups, tools and global actions by a few letters. */
 export function CommandMenu({ onClose }: { onClose: () => void }) {
   const { location, preferences } = useApp()
@@ -78,23 +80,26 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
         }}
         onKeyDown={onKeyDown}
       />
-      <ul class="commands" role="listbox" id={`${id}-list`} aria-label="Found">
-        {found.map((command, index) => (
-          <li
-            key={`${command.kind} ${command.label}`}
-            role="option"
-            id={`${id}-${index}`}
-            aria-selected={index === current}
-            onClick={() => run(command)}
-          >
-            <span>
-              <UntrustedText text={command.label} />
-            </span>
-            <span class="muted">{command.kind}</span>
-          </li>
-        ))}
-      </ul>
-      {found.length === 0 && isKnown && <p class="muted">No matches.</p>}
+      <div class="commands">
+        <ul role="listbox" id={`${id}-list`} aria-label="Found">
+          {found.map((command, index) => (
+            <li
+              key={`${command.kind} ${command.label}`}
+              role="option"
+              id={`${id}-${index}`}
+              aria-selected={index === current}
+              ref={index === current ? keepInView : null}
+              onClick={() => run(command)}
+            >
+              <span>
+                <UntrustedText text={command.label} />
+              </span>
+              <span class="muted">{command.kind}</span>
+            </li>
+          ))}
+        </ul>
+        {found.length === 0 && isKnown && <p class="muted">No matches.</p>}
+      </div>
     </Dialog>
   )
 }

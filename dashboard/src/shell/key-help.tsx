@@ -1,15 +1,17 @@
+import { HOMEPAGE } from '../../../src/domain/product.ts'
 import { useApp } from '../app-context.ts'
 import { Dialog } from '../ui/dialog.tsx'
+import { MODIFIER } from './shortcuts.ts'
 
 const keys: readonly (readonly [keys: string, what: string])[] = [
-  ['Ctrl K', 'Command menu'],
+  [`${MODIFIER} K`, 'Command menu'],
   ['/', 'Filter this page'],
   ['n', 'New server or group'],
   ['j k', 'Next, previous row'],
   ['Enter', 'Open the row'],
   ['Space', 'Select the row'],
   ['e', 'Enable or disable the row'],
-  ['Ctrl Enter', 'Run the form'],
+  [`${MODIFIER} Enter`, 'Run the form'],
   ['Esc', 'Close'],
   ['?', 'This list'],
   ['g o', 'Overview'],
@@ -50,6 +52,9 @@ export function KeyHelp({ onClose }: { onClose: () => void }) {
         Single-letter shortcuts
       </label>
       <div class="actions end">
+        <a href={HOMEPAGE} target="_blank" rel="noopener noreferrer">
+          Documentation
+        </a>
         <button type="button" class="btn" onClick={onClose}>
           Close
         </button>

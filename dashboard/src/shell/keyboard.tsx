@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import type { Signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import { useApp } from '../app-context.ts'
 import { createKeyReader } from './key-reader.ts'
@@ -18,10 +18,12 @@ const isTextInput = (target: HTMLElement) =>
 const isPressable = (target: EventTarget | null) =>
   target instanceof HTMLElement && target.matches('button, input, summary')
 
-/** Handles the keyboard shortcuts of all pages, and holds the two dialogs that they open. */
-export function Keyboard() {
+/** Dialog of the shell that is open. */
+export type OpenDialog = Signal<'menu' | 'help' | undefined>
+
+/** Handles the keyboard shortcuts of all pages, and holds the two dialogs that they and the buttons of the shell open. */
+export function Keyboard({ open }: { open: OpenDialog }) {
   const { preferences, location } = useApp()
-  const open = useSignal<'menu' | 'help' | undefined>(undefined)
   // layout effect: a key may be pressed before the first paint
   useLayoutEffect(() => {
     const read = createKeyReader(() => preferences.shortcuts.value)

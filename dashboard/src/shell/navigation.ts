@@ -1,4 +1,5 @@
 import type { Overview } from '../../../src/schemas/dashboard/overview.ts'
+import { HOMEPAGE } from '../../../src/domain/product.ts'
 import { link, type Page } from '../router.ts'
 
 export interface NavigationEntry {
@@ -36,5 +37,6 @@ export const API_DOCS = '/docs'
 
 export const pageLinks: readonly { readonly label: string; readonly href: string }[] = [
   ...navigation.flatMap(({ entries }) => entries.map(({ label, page }) => ({ label, href: link(page) }))),
-  { label: 'API', href: API_DOCS }
+  { label: 'API', href: API_DOCS },
+  { label: 'Documentation', href: HOMEPAGE }
 ]

@@ -1,4 +1,6 @@
+import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { HOMEPAGE } from '../../../src/domain/product.ts'
 import type { Overview } from '../../../src/schemas/dashboard/overview.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { count } from '../format.ts'
@@ -6,7 +8,8 @@ import { link, type Route } from '../router.ts'
 import * as sources from '../sources.ts'
 import { Banners } from './banners.tsx'
 import { HalfMoon, Logo } from '../ui/icons.tsx'
-import { Keyboard } from './keyboard.tsx'
+import { Keyboard, type OpenDialog } from './keyboard.tsx'
+import { MODIFIER } from './shortcuts.ts'
 import { API_DOCS, navigation, type NavigationEntry } from './navigation.ts'
 
 interface EntryProps {
@@ -48,7 +51,7 @@ const centreOf = (element: HTMLElement): number => {
   return left + width / 2
 }
 
-function Sidebar({ route }: { route: Route }) {
+function Sidebar({ route, open }: { route: Route; open: OpenDialog }) {
   const overview = useSource(sources.overview).data.value
   const isLoaded = overview !== undefined
   const nav = useRef<HTMLElement>(null)
@@ -63,6 +66,10 @@ function Sidebar({ route }: { route: Route }) {
         <Logo />
         Towpath
       </a>
+      <button type="button" class="btn find" onClick={() => (open.value = 'menu')}>
+        Search
+        <kbd>{MODIFIER} K</kbd>
+      </button>
       <nav aria-label="Main" ref={nav}>
         {navigation.map(({ heading, entries }) => (
           <div key={heading}>
@@ -72,9 +79,16 @@ function Sidebar({ route }: { route: Route }) {
                 <Entry key={entry.page} entry={entry} route={route} overview={overview} />
               ))}
               {heading === 'Use' && (
-                <li>
-                  <a href={API_DOCS}>API</a>
-                </li>
+                <>
+                  <li>
+                    <a href={API_DOCS}>API</a>
+                  </li>
+                  <li>
+                    <a href={HOMEPAGE} target="_blank" rel="noopener noreferrer">
+                      Documentation
+                    </a>
+                  </li>
+                </>
               )}
             </ul>
           </div>
@@ -83,7 +97,17 @@ function Sidebar({ route }: { route: Route }) {
       <div class="foot">
         <div class="row">
           <span>Development mode</span>
-          <ThemeSwitch />
+          <div class="buttons">
+            <button
+              type="button"
+              class="btn quiet icon"
+              aria-label="Keyboard shortcuts and help"
+              onClick={() => (open.value = 'help')}
+            >
+              ?
+            </button>
+            <ThemeSwitch />
+          </div>
         </div>
         <span>{overview ? `v${overview.version}, ` : ''}no authentication is enforced</span>
       </div>
@@ -123,6 +147,7 @@ function useArrival(route: Route): void {
 /** Frame of every page. */
 export function Shell({ route, children }: { route: Route; children: preact.ComponentChildren }) {
   const { notice } = useApp()
+  const open: OpenDialog = useSignal(undefined)
   useArrival(route)
   return (
     <>
@@ -138,7 +163,7 @@ export function Shell({ route, children }: { route: Route; children: preact.Comp
         Skip to content
       </a>
       <div class="shell">
-        <Sidebar route={route} />
+        <Sidebar route={route} open={open} />
         <main id="main" tabIndex={-1}>
           <Banners />
           {children}
@@ -147,7 +172,7 @@ export function Shell({ route, children }: { route: Route; children: preact.Comp
       <div class="vh" role="status">
         {notice.value}
       </div>
-      <Keyboard />
+      <Keyboard open={open} />
     </>
   )
 }
