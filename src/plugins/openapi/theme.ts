@@ -35,7 +35,7 @@ html .swagger-ui .btn:focus-visible, html .swagger-ui button:focus-visible, html
   outline: 2px solid var(--accent) }
 html .swagger-ui .btn.cancel { color: var(--delete); border-color: var(--delete) }
 html.dark-mode .swagger-ui .info .title small pre { color: var(--text) }
-html .swagger-ui .response-control-media-type__accept-message { color: var(--muted) }
+html .swagger-ui .response-control-media-type__accept-message, html .swagger-ui .parameter__in { color: var(--muted) }
 html.dark-mode .swagger-ui svg { fill: var(--text) }
 `
 
