@@ -179,7 +179,8 @@ test('DA-07 no view and no answer to a write holds a secret of a configuration',
     oauth_client_id: 'id',
     oauth_client_secret: client
   }
-  const local = { ...stdioServer('local'), env: { API_KEY: variable } }
+  const good = stdioServer('local')
+  const local = { ...good, args: [...good.args, '--token', argument], env: { API_KEY: variable } }
   assert.equal((await write(app, 'POST', '/servers', remote)).status, 201)
   assert.equal((await write(app, 'POST', '/servers', local)).status, 201)
   // the error quotes its input
@@ -210,13 +211,17 @@ test('DA-07 no view and no answer to a write holds a secret of a configuration',
   const [first, second] = servers.map(({ config_summary }) => config_summary)
   assert.deepEqual(first?.env_keys, ['API_KEY'])
   assert.deepEqual([second?.target, second?.header_keys], [`${http.url}?key=***`, ['X-Key']])
-  const config = (await app.inject('/api/v0/server_configs'))
-    .json<(typeof remote)[]>()
-    .find(({ name }) => name === 'remote')
+  assert.deepEqual(first?.args, [...good.args, '--token', '***'])
+  const { command } = good
+  const same = { transport: 'stdio', command, args: first?.args, env: { API_KEY: null } }
+  assert.equal((await ask(app, 'PUT', '/servers/local', same)).status, 200)
+  const configs = (await app.inject('/api/v0/server_configs')).json<Record<string, unknown>[]>()
+  const config = configs.find(({ name }) => name === 'remote')
   assert.deepEqual(
     [config?.url, config?.bearer_token, config?.headers, config?.oauth_client_secret],
     [remote.url, token, remote.headers, client]
   )
+  assert.deepEqual(configs.find(({ name }) => name === 'local')?.args, local.args)
 })
 
 test('DA-07 a kept secret does not follow to another origin or command', async (t) => {

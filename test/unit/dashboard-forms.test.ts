@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { latencyPaths, latencyY, volumePaths } from '../../dashboard/src/calls/chart.ts'
 import { emptyForm, formOf, problemIn, problemsOf, toInput, toUpdate } from '../../dashboard/src/servers/server-form.ts'
+import { targetOf } from '../../dashboard/src/servers/server-state.ts'
 import type { ConfigSummary, ServerView } from '../../src/schemas/dashboard/servers.ts'
 
 const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>): ServerView => ({
@@ -33,10 +34,21 @@ test('what is stored and not shown goes back as null, which keeps it', () => {
     oauth_scopes: ['read', 'write'],
     oauth_assume_pkce: true
   })
-  const local = view('stdio', { command: 'npx', argument_count: 2, env_keys: ['TOKEN'] })
+  const local = view('stdio', { command: 'npx', args: ['-y', 'a b', '--token', '***'], env_keys: ['TOKEN'] })
   assert.deepEqual(toUpdate(formOf(local)), {
-    ...{ transport: 'stdio', session_mode: 'stateful', command: 'npx', args: null, env: { TOKEN: null } }
+    ...{ transport: 'stdio', session_mode: 'stateful', command: 'npx', env: { TOKEN: null } },
+    args: ['-y', 'a b', '--token', '***']
   })
+  for (const args of [['-e', 'two\nlines'], ['']])
+    assert.equal(toUpdate(formOf(view('stdio', { command: 'node', args }))).args, null)
+})
+
+test('a server is shown with its URL, or with its command and arguments', () => {
+  const shown = (transport: ServerView['transport'], config: Partial<ConfigSummary>) =>
+    targetOf(view(transport, config).config_summary)
+  assert.equal(shown('sse', { target: 'https://a.example/sse' }), 'https://a.example/sse')
+  assert.equal(shown('stdio', { command: 'npx', args: ['-y', 'pkg', 'a b', ''] }), 'npx -y pkg "a b" ""')
+  assert.equal(shown('stdio', { command: 'server' }), 'server')
 })
 
 test('a new server has only what was filled in and belongs to its transport', () => {

@@ -14,7 +14,8 @@ import { Table } from '../ui/table.tsx'
 import { count } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
-import { needsAttention } from '../servers/server-state.ts'
+import { needsAttention, targetOf } from '../servers/server-state.ts'
+import { matches, wordsOf } from '../tools/filter.ts'
 import * as sources from '../sources.ts'
 
 type State = 'all' | 'attention' | 'disabled'
@@ -25,8 +26,8 @@ const fits: Readonly<Record<State, (server: ServerView) => boolean>> = {
   disabled: ({ enabled }) => !enabled
 }
 
-const matches = ({ name, description = '', config_summary: { target = '', command = '' } }: ServerView, text: string) =>
-  [name, description, target, command].some((each) => each.toLowerCase().includes(text.toLowerCase()))
+const isMatch = ({ name, description = '', config_summary }: ServerView, text: string) =>
+  matches([name, description, targetOf(config_summary)].join(' '), wordsOf(text))
 
 function ServerFacts({ servers }: { servers: readonly ServerView[] }) {
   const overview = useSource(sources.overview).data.value
@@ -73,7 +74,7 @@ function ServerTable({ servers, query }: { servers: readonly ServerView[]; query
   const { location, store } = useApp()
   const state = query.state && query.state in fits ? (query.state as State) : 'all'
   const text = query.q ?? ''
-  const shown = servers.filter((server) => fits[state](server) && matches(server, text))
+  const shown = servers.filter((server) => fits[state](server) && isMatch(server, text))
   const onSwitch = async (name: string, enabled: boolean) => {
     await change('PATCH', path('servers', name, 'enabled'), { enabled })
     await store.refresh(new Set(['servers']))

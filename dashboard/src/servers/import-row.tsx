@@ -3,16 +3,13 @@ import { useEffect } from 'preact/hooks'
 import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
 import { duration, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
+import { targetOf } from './server-state.ts'
 import type { Progress } from './use-import.ts'
 import { FailureDetails } from '../ui/failure-details.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Status } from '../ui/status.tsx'
 
-const target = ({ config_summary: config }: ImportedServer): string =>
-  config?.target ??
-  [config?.command, config?.argument_count ? `(${plural(config.argument_count, 'argument')})` : '']
-    .filter(Boolean)
-    .join(' ')
+const target = ({ config_summary: config }: ImportedServer): string => (config ? targetOf(config) : '')
 
 type Result = NonNullable<ImportedServer['result']>
 

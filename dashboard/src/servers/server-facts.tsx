@@ -21,7 +21,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
       <KeyValues columns={2}>
         <Row label={config.kind === 'http' ? 'URL' : 'Command'}>
           <code>
-            <UntrustedText text={targetOf(server)} />
+            <UntrustedText text={targetOf(config)} />
           </code>
         </Row>
         <Row label="Transport">{server.transport}</Row>

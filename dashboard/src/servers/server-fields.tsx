@@ -106,9 +106,16 @@ const LocalFields = ({ form, problems, onChange }: ServerFieldsProps) => (
       onInput={(command) => onChange({ command })}
     />
     {form.args === null ? (
-      <StoredValue label="Arguments" text="Stored, not shown" onReplace={() => onChange({ args: '' })} />
+      <StoredValue label="Arguments" text="Stored; not editable as lines" onReplace={() => onChange({ args: '' })} />
     ) : (
-      <Field label="Arguments" help="One per line, without quotes.">
+      <Field
+        label="Arguments"
+        help={
+          form.args.includes('***')
+            ? 'One per line, without quotes. *** stands for a stored secret: leave it, or overwrite it.'
+            : 'One per line, without quotes.'
+        }
+      >
         {(attributes) => (
           <textarea
             {...attributes}

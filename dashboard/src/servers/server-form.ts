@@ -55,6 +55,10 @@ const storedPairs = (keys: readonly string[] = []): Pair[] => keys.map((key) => 
 /** Returns the URL for editing; null if its query values are hidden. */
 const editableUrl = (target: string | undefined): Secret => (target?.includes('***') ? null : (target ?? ''))
 
+/** Returns arguments for editing, one per line; null if one of them cannot be a line. Secret parts are masked. */
+const editableArguments = (args: readonly string[] = []): Secret =>
+  args.some((arg) => arg.includes('\n') || arg.trim() === '') ? null : args.join('\n')
+
 /** Returns the form of a registered server; values that the gateway hides are kept unless replaced. */
 export function formOf({ name, transport, description = '', config_summary: config }: ServerView): ServerForm {
   return {
@@ -65,7 +69,7 @@ export function formOf({ name, transport, description = '', config_summary: conf
     session_mode: config.session_mode,
     url: editableUrl(config.target),
     command: config.command ?? '',
-    args: stored(config.argument_count),
+    args: editableArguments(config.args),
     bearer_token: stored(config.has_bearer_token),
     headers: storedPairs(config.header_keys),
     env: storedPairs(config.env_keys),

@@ -53,6 +53,7 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
   const { name, status, transport, enabled, tool_count: tools, prompt_count: prompts, stats_24h: stats } = server
   const isKnown = server.last_discovered_at !== undefined || tools > 0
   const isBad = needsAttention(server)
+  const target = targetOf(server.config_summary)
   // a connection test passes through "connecting"; the cause and the test's progress stay visible
   const cause = useRef<ServerView | undefined>(undefined)
   if (isBad) cause.current = server
@@ -64,8 +65,8 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
           <a class="name" data-row href={link('server', name)}>
             <UntrustedText text={name} />
           </a>
-          <span class="ep" title={targetOf(server)}>
-            <UntrustedText text={targetOf(server)} />
+          <span class="ep" title={target}>
+            <UntrustedText text={target} />
           </span>
         </th>
         <td>

@@ -1,18 +1,18 @@
-import { maskUrl } from '../../domain/secrets/secret-parts.ts'
+import { maskArguments, maskUrl } from '../../domain/secrets/secret-parts.ts'
 import type { ServerSecrets, StoredServer } from '../../registry/model/model.ts'
 import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 
 type ConfigSource = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'>
 
 /**
- * Returns the configuration with the names of secret members but without their values
+ * Returns the configuration with the names of secret members but without their values, and with masked arguments
  * (http-contract.md#dashboard-routes).
  */
 export function summaryOf({ transport, session_mode, settings }: ConfigSource, secrets: ServerSecrets): ConfigSummary {
   const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer, oauth_assume_pkce } = settings
   if (transport === 'stdio') {
     const env_keys = Object.keys(secrets.env ?? {})
-    return { kind: 'stdio', command, argument_count: args.length, env_keys, session_mode }
+    return { kind: 'stdio', command, args: maskArguments(args), env_keys, session_mode }
   }
   return {
     kind: 'http',

@@ -5,12 +5,12 @@ import { explanationMembers, OpenObject, ref, StringEnum, Text, TextList } from 
 import { ServerInput } from '../server.ts'
 import { ServerStatus } from '../server-status.ts'
 
-/** A configuration without secrets: no header or variable values, arguments or query values. */
+/** A configuration without secrets: no header or variable values, no secret parts of URLs and arguments. */
 export const ConfigSummary = Type.Object({
   kind: StringEnum(['http', 'stdio']),
   target: Type.Optional(Type.String({ description: 'URL without user information; query values are `***`' })),
   command: Type.Optional(Type.String()),
-  argument_count: Type.Optional(Type.Integer()),
+  args: Type.Optional(Type.Array(Type.String(), { description: 'Secret parts are `***`' })),
   env_keys: Type.Optional(Type.Array(Type.String())),
   header_keys: Type.Optional(Type.Array(Type.String())),
   session_mode: StringEnum(['stateless', 'stateful']),
@@ -130,7 +130,10 @@ export const ServerUpdate = Type.Object(
     bearer_token: keepable(Text({ maxLength: 16_384 }), 'null keeps the stored value'),
     headers: keepableMap('A null value keeps the stored one'),
     command: Type.Optional(Text()),
-    args: keepable(TextList({ maxLength: 131_072 }), 'null keeps the stored values'),
+    args: keepable(
+      TextList({ maxLength: 131_072 }),
+      'null keeps the stored values; `***`, as in the views, keeps the stored secret of an argument'
+    ),
     env: keepableMap('A null value keeps the stored one'),
     oauth_redirect_uri,
     oauth_client_id: keepable(Text(), 'null keeps the stored value'),
