@@ -28,7 +28,7 @@ const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, text:
       '32 random bytes as base64, the same for every replica (create one with "openssl rand -base64 32")'
   ],
   [['start', '--port', 'x'], {}, 'towpath: --port must be a whole number from 0 to 65535, not "x"'],
-  [['start', '--nonsense'], {}, "error: unknown option '--nonsense'\nhint: see `towpath --help`"],
+  [['start', '--nonsense'], {}, "error: unknown option '--nonsense'\nhint: see `towpath start --help`"],
   [['nonsense'], {}, "error: unknown command 'nonsense'\nhint: see `towpath --help`"],
   [
     ['start'],

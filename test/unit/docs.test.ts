@@ -11,7 +11,7 @@ const pages = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
   'llms.txt',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
     .map((name) => join('docs', name))
 ].toSorted()
 
