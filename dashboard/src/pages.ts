@@ -2,6 +2,8 @@ import type { ComponentType } from 'preact'
 import { lazy } from './shell/lazy.tsx'
 import { AddServer } from './pages/add-server.tsx'
 import { Calls } from './pages/calls.tsx'
+import { Catalogue } from './pages/catalogue.tsx'
+import { CatalogueServer } from './pages/catalogue-server.tsx'
 import { Connect } from './pages/connect.tsx'
 import { Diagnostics } from './pages/diagnostics.tsx'
 import { Groups } from './pages/groups.tsx'
@@ -25,6 +27,8 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   servers: Servers,
   'new-server': AddServer,
   server: Server,
+  catalogue: Catalogue,
+  'catalogue-server': CatalogueServer,
   tools: Tools,
   tool: Tools,
   prompts: Prompts,

@@ -3,6 +3,8 @@
 /** Patterns of routes; the first match wins. `:name` matches one encoded segment. */
 const patterns = {
   overview: 'overview',
+  catalogue: 'catalogue',
+  'catalogue-server': 'catalogue/:name',
   servers: 'servers',
   'new-server': 'new/server',
   server: 'servers/:name',

@@ -1,4 +1,5 @@
 import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../../src/schemas/call.ts'
+import type { CatalogueDetails, CataloguePage } from '../../src/schemas/catalogue.ts'
 import type { Diagnostics } from '../../src/schemas/dashboard/diagnostics.ts'
 import type { Overview } from '../../src/schemas/dashboard/overview.ts'
 import type { PromptsView } from '../../src/schemas/dashboard/prompts.ts'
@@ -26,6 +27,11 @@ export const overview = source<Overview>(path('overview'), [
   'tool_groups',
   'calls'
 ])
+/** Searches the catalogue; the first 100 servers are enough to find one by searching. */
+export const catalogue = (words: string) =>
+  source<CataloguePage>(`/api/v0/catalogue${search({ limit: 100, search: words })}`, [])
+export const catalogueServer = (name: string) =>
+  source<CatalogueDetails>(`/api/v0/catalogue/${encodeURIComponent(name)}`, [])
 export const servers = source<ServersView>(path('servers'), ['servers', 'tools', 'prompts', 'resources', 'calls'])
 export const server = (name: string) =>
   source<ServerDetails>(path('servers', name), ['servers', 'tools', 'prompts', 'resources', 'calls'])
@@ -43,7 +49,7 @@ export const causes = (query: CausesQuery) =>
   source<{ readonly causes: readonly CallCause[] }>(`${path('calls', 'causes')}${search(query)}`, ['calls'])
 export const call = (id: string) => source<CallEntry>(path('calls', id), [])
 
-const search = (filter: CallFilter): string => {
+const search = (filter: Readonly<Record<string, unknown>>): string => {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== '')
   return given.length > 0 ? `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}` : ''
 }

@@ -16,6 +16,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
     entries: [
       { label: 'Overview', page: 'overview' },
       { label: 'Servers', page: 'servers', within: ['server', 'new-server'], count: (o) => o.server_count },
+      { label: 'Catalogue', page: 'catalogue', within: ['catalogue-server'] },
       { label: 'Tools', page: 'tools', within: ['tool'], count: (o) => o.tool_count },
       { label: 'Prompts', page: 'prompts', within: ['prompt'], count: (o) => o.prompt_count },
       { label: 'Resources', page: 'resources', count: (o) => o.resource_count },

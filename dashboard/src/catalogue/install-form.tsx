@@ -1,0 +1,237 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type {
+  CatalogueDetails,
+  CatalogueInstall,
+  CatalogueOption,
+  CataloguePlan
+} from '../../../src/schemas/catalogue.ts'
+import { isServerName, SERVER_NAME_RULE } from '../../../src/domain/names.ts'
+import { ApiError, change, send } from '../api.ts'
+import { useApp } from '../app-context.ts'
+import { useDebounced } from '../calls/use-debounced.ts'
+import { sentence } from '../format.ts'
+import { link } from '../router.ts'
+import { SignIn, type SignInRequired } from '../servers/sign-in.tsx'
+import { FailureDetails } from '../ui/failure-details.tsx'
+import { Field } from '../ui/field.tsx'
+import { Segmented } from '../ui/segmented.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
+import { InstallField } from './install-fields.tsx'
+
+const INSTALL = '/api/v0/catalogue/install'
+const CALLBACK = '/api/dashboard/oauth/callback'
+
+type Values = Readonly<Record<string, string>>
+type Answer = { readonly authorization_required?: SignInRequired } | undefined
+type Outcome =
+  | { readonly kind: 'refused'; readonly error: ApiError }
+  | { readonly kind: 'sign-in'; readonly required: SignInRequired }
+
+/** Converts the texts of the form to values: lines for inputs that may be repeated. */
+const toValues = ({ inputs }: CatalogueOption, texts: Values) =>
+  Object.fromEntries(
+    inputs.flatMap(({ name, is_repeated }): [string, string | string[]][] => {
+      const text = texts[name] ?? ''
+      if (text === '') return []
+      return [[name, is_repeated ? text.split('\n').filter((line) => line !== '') : text]]
+    })
+  )
+
+/** Returns the command for the entered values, from the gateway; until they are complete, the option's example. */
+function usePreview(body: CatalogueInstall, option: CatalogueOption): string {
+  const plan = useSignal<CataloguePlan | undefined>(undefined)
+  const late = useDebounced(JSON.stringify(body))
+  useEffect(() => {
+    let isCurrent = true
+    change<CataloguePlan>('POST', `${INSTALL}?dry_run=true`, JSON.parse(late)).then(
+      (next) => {
+        if (isCurrent) plan.value = next
+      },
+      () => {
+        if (isCurrent) plan.value = undefined
+      }
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, [late, plan])
+  const isComplete = plan.value?.option === option.id && plan.value.missing.length === 0
+  return isComplete ? plan.value!.preview : (option.preview ?? '')
+}
+
+/** Ways to install a server, with a form for the one that is chosen. */
+export function InstallForm({ server }: { server: CatalogueDetails }) {
+  const usable = server.options.filter(({ problem }) => problem === undefined)
+  const chosen = useSignal(usable[0]?.id ?? '')
+  const option = usable.find(({ id }) => id === chosen.value)
+  const refused = server.options.filter(({ problem }) => problem !== undefined)
+  return (
+    <section class="panel stack" aria-label="Install">
+      <h2>Install</h2>
+      {usable.length > 1 && (
+        <Segmented
+          label="Way to install"
+          options={usable.map(({ id }) => ({ id, label: id }))}
+          current={chosen.value}
+          onSelect={(id) => (chosen.value = id)}
+        />
+      )}
+      {option ? <OptionForm key={option.id} server={server} option={option} /> : <p>This gateway cannot install it.</p>}
+      {refused.map(({ id, target, problem }) => (
+        <p key={id} class="muted">
+          <UntrustedText text={`${id} ${target}: ${problem}.`} />
+        </p>
+      ))}
+    </section>
+  )
+}
+
+function OptionForm({ server, option }: { server: CatalogueDetails; option: CatalogueOption }) {
+  const { store, location, notice } = useApp()
+  const element = useRef<HTMLFormElement>(null)
+  const name = useSignal(server.suggested_name)
+  const texts = useSignal<Values>({})
+  const wasTried = useSignal(false)
+  const isBusy = useSignal(false)
+  const outcome = useSignal<Outcome | undefined>(undefined)
+  const body: CatalogueInstall = {
+    name: server.name,
+    version: server.version,
+    option: option.id,
+    values: toValues(option, texts.value)
+  }
+  const preview = usePreview(body, option)
+  const missing = option.inputs.filter(
+    (input) => input.is_required && input.default === undefined && !texts.value[input.name]
+  )
+  const nameError = isServerName(name.value) ? undefined : sentence(`the name ${SERVER_NAME_RULE}`)
+
+  const done = (text: string) => {
+    notice.value = text
+    void store.refresh()
+    location.navigate(link('server', name.value))
+  }
+  /** Registers the server. If it requires a sign-in, tries again with the callback of the dashboard. */
+  const register = async (force: boolean) => {
+    const path = `${INSTALL}${force ? '?force=true' : ''}`
+    const request = { ...body, server_name: name.value }
+    try {
+      return await send<Answer>('POST', path, { body: request })
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'upstream_oauth_required') throw error
+      const oauth_redirect_uri = `${globalThis.location.origin}${CALLBACK}`
+      return send<Answer>('POST', path, { body: { ...request, oauth_redirect_uri } })
+    }
+  }
+  const install = async (force: boolean) => {
+    if (isBusy.value) return
+    wasTried.value = true
+    if (missing.length > 0 || nameError) {
+      setTimeout(() => element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
+      return
+    }
+    isBusy.value = true
+    outcome.value = undefined
+    try {
+      const { status, body: answer } = await register(force)
+      const required = answer?.authorization_required
+      if (status === 202 && required) outcome.value = { kind: 'sign-in', required }
+      else done(`${name.value} is installed`)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      outcome.value = { kind: 'refused', error }
+    } finally {
+      isBusy.value = false
+    }
+  }
+  const result = outcome.value
+  return (
+    <form
+      class="stack"
+      noValidate
+      ref={element}
+      onSubmit={(event) => {
+        event.preventDefault()
+        void install(false)
+      }}
+    >
+      <div class="fields">
+        <NameField
+          name={name.value}
+          error={wasTried.value ? nameError : undefined}
+          onChange={(next) => (name.value = next)}
+        />
+        {option.inputs.map((input) => (
+          <InstallField
+            key={input.name}
+            input={input}
+            value={texts.value[input.name] ?? ''}
+            error={wasTried.value && missing.includes(input) ? 'A value is required.' : undefined}
+            onChange={(value) => (texts.value = { ...texts.value, [input.name]: value })}
+          />
+        ))}
+      </div>
+      <Preview option={option} text={preview} />
+      {result?.kind === 'refused' && <Refusal error={result.error} />}
+      {result?.kind === 'sign-in' ? (
+        <SignIn
+          server={name.value}
+          required={result.required}
+          onRestart={() => void install(false)}
+          onDone={() => done(`${name.value} is connected`)}
+        />
+      ) : (
+        <div class="actions">
+          <button type="submit" class="btn primary" disabled={isBusy.value}>
+            {isBusy.value ? 'Installing…' : 'Install'}
+          </button>
+          {result?.kind === 'refused' && result.error.status === 409 && (
+            <button type="button" class="btn danger" onClick={() => void install(true)}>
+              Replace {name.value}
+            </button>
+          )}
+        </div>
+      )}
+    </form>
+  )
+}
+
+/** Shows what Install does before it is done. */
+const Preview = ({ option, text }: { option: CatalogueOption; text: string }) => (
+  <div>
+    <p class="lbl">{option.id.startsWith('remote') ? 'Towpath will connect to' : 'Towpath will run'}</p>
+    <pre class="code" tabIndex={0} role="group" aria-label="Command or address">
+      <UntrustedText text={text} />
+    </pre>
+  </div>
+)
+
+const Refusal = ({ error }: { error: ApiError }) => (
+  <div class="err" role="alert">
+    <p>
+      <UntrustedText text={sentence(error.message)} />
+    </p>
+    <FailureDetails details={error.details} />
+  </div>
+)
+
+interface NameFieldProps {
+  readonly name: string
+  readonly error: string | undefined
+  readonly onChange: (name: string) => void
+}
+
+const NameField = ({ name, error, onChange }: NameFieldProps) => (
+  <Field label="Name" help="Tools are served as name__tool." error={error}>
+    {(attributes) => (
+      <input
+        {...attributes}
+        class="in mono"
+        autocomplete="off"
+        value={name}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    )}
+  </Field>
+)
