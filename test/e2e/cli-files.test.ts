@@ -501,11 +501,11 @@ test('clients and users are exported and applied too, tokens by reference, in en
       assert.equal(code, 0, err)
       assert.equal((await stat(json.file)).mode & 0o777, 0o600)
       const { env, args } = JSON.parse(await readFile(json.file, 'utf8')).mcpServers.towpath
-      assert.deepEqual(env, { AUTH_HEADER: `Bearer ${tokens.cliAll}` })
-      assert.deepEqual(args, ['-y', 'mcp-remote', `${url}/mcp`, '--header', 'Authorization:${AUTH_HEADER}'])
+      assert.deepEqual(env, { TOWPATH_TOKEN: tokens.cliAll })
+      assert.deepEqual(args.slice(1), ['stdio', '--registry', url])
       const other = await cli(['connect', 'claude-desktop', '--write'], { env: { TOWPATH_CLIENT_TOKEN: tokens.cliA } })
       for (const text of [out, err, other.out, other.err]) assert.doesNotMatch(text, /twp_/)
-      assert.match(other.out, /\+ +"AUTH_HEADER": "Bearer \*\*\*"/)
+      assert.match(other.out, /\+ +"TOWPATH_TOKEN": "\*\*\*"/)
       assert.equal((await cli(['connect', 'cursor', '--write', '--token-stdin'], { input: 'x' })).code, 2)
     }
   )

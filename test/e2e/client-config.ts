@@ -7,7 +7,6 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { addCleanup, tempDir } from '../store.ts'
-import { toolsFolder } from '../tools/tools.ts'
 import { cleanEnv } from './harness.ts'
 import { runInspector } from './peers.ts'
 
@@ -46,9 +45,10 @@ async function use(by: string, client: ToolClient, call: Call): Promise<Outcome>
 async function byCommand(t: TestContext, { command = '', args = [], env = {} }: Entry, call: Call) {
   const client = new Client(identity)
   addCleanup(t, () => client.close())
-  const own = { ...cleanEnv(), MCP_REMOTE_CONFIG_DIR: await tempDir(t), ...env } as Record<string, string>
-  await client.connect(new StdioClientTransport({ command, args, env: own, cwd: toolsFolder, stderr: 'ignore' }))
-  return use(args.includes('mcp-remote') ? 'mcp-remote' : command, client, call)
+  const cwd = await tempDir(t)
+  const own = { ...cleanEnv(), HOME: cwd, ...env } as Record<string, string>
+  await client.connect(new StdioClientTransport({ command, args, env: own, cwd, stderr: 'ignore' }))
+  return use(args.includes('stdio') ? 'towpath stdio' : command, client, call)
 }
 
 async function byFirstSdk(t: TestContext, { url = '', headers = {} }: Entry, call: Call) {

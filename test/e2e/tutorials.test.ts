@@ -23,9 +23,11 @@ const demoTools = ['demo__add', 'demo__time_now', 'demo__word_count']
 const withClients =
   (t: TestContext, used: string[]): NonNullable<Follow['onClient']> =>
   async (configuration, terminal) => {
-    // Claude Code and Cursor expand a variable; a reader pastes the token itself
+    // Claude Code and Cursor expand a variable; a reader pastes the token itself, and the folder
     const token = await terminal('printf %s "${TOWPATH_CLIENT_TOKEN-}"')
-    const filled = configuration.replaceAll(/\$\{(env:)?TOWPATH_CLIENT_TOKEN\}|twp_…/g, token)
+    const filled = configuration
+      .replaceAll(/\$\{(env:)?TOWPATH_CLIENT_TOKEN\}|twp_…/g, token)
+      .replaceAll('/path/to/towpath', cwd)
     for (const { by, tools, result } of await useConfiguration(t, filled, add)) {
       assert.deepEqual([by, tools ?? demoTools, result.structuredContent], [by, demoTools, { sum: 42 }])
       used.push(by)
@@ -33,7 +35,7 @@ const withClients =
   }
 
 const bySdks = ['the first SDK', 'the second SDK']
-const byAll = [...bySdks, 'the inspector', ...bySdks, 'mcp-remote']
+const byAll = [...bySdks, 'the inspector', ...bySdks, 'towpath stdio']
 
 /** One clone for all readers: the first `npm start` builds it for the next ones. */
 let cwd = ''

@@ -77,18 +77,19 @@ test('Codex: TOML that names the variable, never a token', () => {
   )
 })
 
-test('Claude Desktop: a bridge, which is told where http is meant', () => {
+test('Claude Desktop: `towpath stdio` with the gateway, the group and a variable for the token', () => {
   const { value, file: path, note } = file('claude-desktop', closed)
   assert.equal(path, '{config}/Claude/claude_desktop_config.json')
-  assert.match(note!, /<token>/)
-  const args = ['-y', 'mcp-remote', open.url, '--header', 'Authorization:${AUTH_HEADER}']
-  assert.deepEqual(value, {
-    mcpServers: { towpath: { command: 'npx', args, env: { AUTH_HEADER: 'Bearer <token>' } } }
+  assert.match(note!, /full path.*<token>/)
+  const args = ['stdio', '--registry', 'http://localhost:8080']
+  assert.deepEqual(value, { mcpServers: { towpath: { command: 'towpath', args, env: { TOWPATH_TOKEN: '<token>' } } } })
+  const url = 'https://tools.example.com/gateway/v0/groups/read-only/mcp'
+  const group = file('claude-desktop', { ...open, url, program: ['/opt/node', '/opt/towpath/main.js'] })
+  const rest = ['stdio', '--registry', 'https://tools.example.com/gateway', '--group', 'read-only']
+  assert.deepEqual(group.value, {
+    mcpServers: { towpath: { command: '/opt/node', args: ['/opt/towpath/main.js', ...rest] } }
   })
-  const far = file('claude-desktop', { ...open, url: 'http://gateway.lan:8080/mcp' }).value as {
-    mcpServers: { towpath: { args: string[] } }
-  }
-  assert.deepEqual(far.mcpServers.towpath.args, ['-y', 'mcp-remote', 'http://gateway.lan:8080/mcp', '--allow-http'])
+  assert.doesNotMatch(group.note!, /full path/)
 })
 
 test('Windsurf: `serverUrl`', () => {

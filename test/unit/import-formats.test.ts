@@ -179,6 +179,28 @@ test('mcp-remote is left out: its address, headers and their environment are tak
     assert.equal(bridge(other).registration.transport, 'stdio', other.join(' '))
 })
 
+test('towpath stdio is left out: its gateway, group and token are taken, however it is started', () => {
+  const bridge = (command: string, args: string[], env: object = {}) => one({ x: { command, args, env } })
+  const to = ['stdio', '--registry', 'https://b.example.com/']
+  const started: [string, string[]][] = [
+    ['towpath', to],
+    ['npx', ['-y', 'towpath@0.1.0', ...to]],
+    ['C:\\npm\\towpath.cmd', to],
+    ['/usr/bin/node', ['--no-warnings', '/opt/towpath/dist/src/cli/main.js', ...to]],
+    ['/opt/towpath/dist/src/cli/main.js', ['--registry=https://b.example.com', 'stdio']]
+  ]
+  for (const [command, args] of started) {
+    const { registration, notes } = bridge(command, args, { TOWPATH_TOKEN: '${TOKEN}' })
+    const url = 'https://b.example.com/mcp'
+    assert.deepEqual(registration, { name: 'x', transport: 'streamable_http', url, bearer_token: '${TOKEN}' }, command)
+    assert.match(notes[0]!, /towpath stdio/)
+  }
+  const group = bridge('towpath', ['stdio', '--group', 'g'], { TOWPATH_REGISTRY: 'https://b' })
+  assert.equal(group.registration.url, 'https://b/v0/groups/g/mcp')
+  for (const args of [['start'], ['stdio'], ['stdio', '--registry', 'file:///x']])
+    assert.equal(bridge('towpath', args).registration.transport, 'stdio', args.join(' '))
+})
+
 test('an entry that leads to this gateway is refused, whatever its loopback name; a neighbour is not', () => {
   const own = ['http://127.0.0.1:8080', 'https://tools.example.com/towpath']
   const problems = (url: string) => one({ x: { url } }, own).problems
@@ -213,6 +235,8 @@ test('an entry that leads to this gateway is refused, whatever its loopback name
     one({ x: { command: 'npx', args: ['mcp-remote', 'http://localhost:8080/mcp'] } }, own).problems[0]!,
     /this entry is this gateway/
   )
+  const stdio = { command: 'towpath', args: ['stdio', '--registry', 'http://localhost:8080', '--group', 'g'] }
+  assert.match(one({ x: stdio }, own).problems[0]!, /this entry is this gateway/)
 })
 
 test('what cannot be registered says why, and repeats no value', () => {

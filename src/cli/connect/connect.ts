@@ -8,6 +8,7 @@ import {
   type Target
 } from '../../domain/clients/snippets.ts'
 import { isName, NAME_RULE } from '../../domain/names.ts'
+import { mcpPath } from '../../domain/network/mcp-endpoint.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { MASK } from '../../domain/secrets/secret-parts.ts'
 import { escapeText } from '../../domain/text/text.ts'
@@ -17,13 +18,14 @@ import { backUp, checkWritable, readClientFile, writeClientFile } from '../clien
 import { clientOf } from '../clients/client-names.ts'
 import { editConfig } from '../clients/edit.ts'
 import { placePath } from '../clients/paths.ts'
-import { checkToken, mcpPath } from '../io/connection.ts'
+import { checkToken } from '../io/connection.ts'
 import { needsToken } from '../io/mode.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { itemPath } from '../io/kinds.ts'
 import { withSuggestion } from '../output/lookup.ts'
 import type { Action } from '../io/runner.ts'
 import { secretFromStdin } from '../io/secret.ts'
+import { programWords } from './program-words.ts'
 
 interface Flags {
   readonly group?: string
@@ -50,7 +52,8 @@ async function targetOf(cli: Cli, { group, name, tokenVariable }: Flags): Promis
   if (!/^[A-Za-z_]\w*$/.test(tokenVariable)) throw usage('--token-variable must be the name of an environment variable')
   const isClosed = await needsToken(cli)
   if (group !== undefined) await checkGroup(cli, group)
-  return { name, url: cli.api.registry + mcpPath(group), ...(isClosed ? { tokenVariable } : {}) }
+  const url = cli.api.registry + mcpPath(group)
+  return { name, url, program: programWords(cli.io), ...(isClosed ? { tokenVariable } : {}) }
 }
 
 const containsPlaceholder = (change: FileChange) => JSON.stringify(change.members).includes(TOKEN_PLACEHOLDER)

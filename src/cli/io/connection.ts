@@ -59,7 +59,3 @@ export function resolveConnection(
   if (file.registry_url) return createConnection(file.registry_url, 'file', path)
   return createConnection(DEFAULT_REGISTRY, 'default')
 }
-
-/** Returns the path of the MCP endpoint of a group, or of the one with all servers. */
-export const mcpPath = (group: string | undefined): string =>
-  group === undefined ? '/mcp' : `/v0/groups/${encodeURIComponent(group)}/mcp`

@@ -4,6 +4,7 @@ import type { Registration } from '../../domain/import/entry.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { fileClientOf } from '../clients/client-names.ts'
 import { findClients, type FoundClients, type FoundServer } from '../clients/find.ts'
+import { programWords } from '../connect/program-words.ts'
 import type { Cli } from '../io/cli.ts'
 import { checkToken } from '../io/connection.ts'
 import { EXIT, notFound, usage } from '../io/failure.ts'
@@ -50,7 +51,12 @@ async function survey(cli: Cli, given: readonly FileClient[] | undefined): Promi
     body,
     cli.io.env
   )
-  const target = { name: PRODUCT, url: registry + ENDPOINT, ...(isClosed ? { tokenVariable: TOKEN_VARIABLE } : {}) }
+  const target = {
+    name: PRODUCT,
+    url: registry + ENDPOINT,
+    program: programWords(cli.io),
+    ...(isClosed ? { tokenVariable: TOKEN_VARIABLE } : {})
+  }
   return { clients, found, servers, target }
 }
 

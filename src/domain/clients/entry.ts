@@ -1,3 +1,5 @@
+import { gatewayAddress } from '../network/mcp-endpoint.ts'
+import { PRODUCT } from '../product.ts'
 import type { FileClient } from './clients.ts'
 
 /** Placeholder for the token in configurations of clients that cannot read it from a variable or a prompt */
@@ -10,6 +12,8 @@ export interface Target {
   readonly url: string
   /** Environment variable that holds the token of an MCP client; absent if no token is sent */
   readonly tokenVariable?: string
+  /** Words that start this program on the machine of the client; default: the command of an installed package */
+  readonly program?: readonly string[]
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -25,20 +29,13 @@ const placeholder = () => TOKEN_PLACEHOLDER
 /** Id of the VS Code input that asks for the token. */
 export const inputId = ({ name }: Target) => `${name}-token`
 
-/** Returns true if `mcp-remote` needs `--allow-http`: it rejects plain HTTP to other machines by default. */
-const isPlain = (url: string) => url.startsWith('http:') && !/^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(url)
-
-const bridgeEntry = ({ url, tokenVariable }: Target): JsonObject => ({
-  command: 'npx',
-  args: [
-    '-y',
-    'mcp-remote',
-    url,
-    ...(isPlain(url) ? ['--allow-http'] : []),
-    ...(tokenVariable === undefined ? [] : ['--header', 'Authorization:${AUTH_HEADER}'])
-  ],
-  ...(tokenVariable === undefined ? {} : { env: { AUTH_HEADER: `Bearer ${TOKEN_PLACEHOLDER}` } })
-})
+/** Returns the entry of a client that only starts commands; the token is in a variable, since others see arguments. */
+function commandEntry({ url, tokenVariable, program = [PRODUCT] }: Target): JsonObject {
+  const [command, ...before] = program
+  const { registry, group } = gatewayAddress(url)
+  const args = [...before, 'stdio', '--registry', registry, ...(group === undefined ? [] : ['--group', group])]
+  return { command, args, ...(tokenVariable === undefined ? {} : { env: { TOWPATH_TOKEN: TOKEN_PLACEHOLDER } }) }
+}
 
 const gooseEntry = (target: Target): JsonObject => ({
   name: target.name,
@@ -59,7 +56,7 @@ const entries: Readonly<Record<FileClient, (target: Target) => JsonObject>> = {
     url,
     ...(tokenVariable === undefined ? {} : { bearer_token_env_var: tokenVariable })
   }),
-  'claude-desktop': bridgeEntry,
+  'claude-desktop': commandEntry,
   windsurf: (target) => withToken({ serverUrl: target.url }, target, envReference),
   'gemini-cli': (target) => withToken({ httpUrl: target.url }, target, shellReference),
   zed: (target) => withToken({ url: target.url }, target, placeholder),

@@ -1,4 +1,5 @@
 import { CLIENT_PLACES, isFileClient, type ClientName, type ConfigLanguage, type ConfigPlace } from './clients.ts'
+import { PRODUCT } from '../product.ts'
 import { gatewayEntry, inputId, TOKEN_PLACEHOLDER, type JsonObject, type Target } from './entry.ts'
 
 export { CLIENTS, CLIENT_TITLES, type ClientName } from './clients.ts'
@@ -134,10 +135,17 @@ const variableNote =
   ({ tokenVariable }: Target) =>
     tokenVariable === undefined ? undefined : `${tokenVariable} must be set where ${title} starts`
 
+/** A program given by its path needs no search. */
+function commandNote({ tokenVariable, program }: Target): string {
+  const found = program === undefined || program.length === 1
+  const need = found ? `; use the full path of ${PRODUCT} if it does not find the command` : ''
+  const token = tokenVariable === undefined ? '' : `; replace ${TOKEN_PLACEHOLDER} with the token`
+  return `Claude Desktop only starts commands, and \`${PRODUCT} stdio\` connects it to the gateway${need}${token}`
+}
+
 const notes: { readonly [client in ClientName]?: (target: Target) => string | undefined } = {
   'claude-code': () => 'In the project folder; each user of the project has to approve it once',
-  'claude-desktop': ({ tokenVariable }) =>
-    `Claude Desktop only starts commands, so mcp-remote connects it to the gateway (needs Node.js)${tokenVariable === undefined ? '' : `; replace ${TOKEN_PLACEHOLDER} with the token`}`,
+  'claude-desktop': commandNote,
   codex: variableNote('Codex'),
   cursor: variableNote('Cursor'),
   windsurf: variableNote('Windsurf'),

@@ -150,7 +150,7 @@ function localServer(
   const env = textMap(value.env, 'env', remarks)
   const bridge = parseBridge(command!, args, env)
   if (bridge) {
-    remarks.notes.push('the gateway connects to the address directly, without mcp-remote')
+    remarks.notes.push(`the gateway connects to the address directly, without ${bridge.program}`)
     return remoteServer(bridge.url, bridge.transport, bridge.headers, common)
   }
   return {
