@@ -228,6 +228,51 @@ test('registration files: one, an array, a folder, YAML and stdin; the environme
   assert.deepEqual(configs.map(({ name }) => name).toSorted(), ['demo', 'f1', 'f2', 'm1', 'm2', 's1'])
 })
 
+test('a server is registered from what its documentation shows, and the command shows how it read that', async (t) => {
+  const { recorder, gateway, cli } = await start(t)
+  const configOf = async (wanted: string) =>
+    (await gateway.get('/api/v0/server_configs')).body.find(({ name }: { name: string }) => name === wanted)
+  const { command, args } = await configOf('demo')
+  const text = `API_KEY=very-secret ${[command, ...args].map((word: string) => `'${word}'`).join(' ')}`
+
+  const added = `claude mcp add --transport http own ${recorder.url} --header "X-Key: $KEY"`
+  const unset = await cli(['register', added])
+  assert.equal(unset.code, 2)
+  assert.match(unset.err, /understood server "own": streamable_http .*X-Key: \$\{KEY\}/)
+  assert.match(unset.err, /KEY at .*\nhint: export KEY=…/)
+  assert.equal(await configOf('own'), undefined)
+  assert.equal((await cli(['register', added], { env: { KEY: 'k' } })).code, 0)
+  assert.deepEqual((await configOf('own')).headers, { 'X-Key': 'k' })
+
+  const typed = await cli(['register', text])
+  assert.equal(typed.code, 0, typed.err)
+  assert.match(typed.err, /^warning: a secret on the command line .*\nhint: .*towpath register -`\n/)
+  const piped = await cli(['register', '-', '--force', '--json'], { input: text })
+  assert.equal(piped.code, 0, piped.err)
+  assert.match(piped.err, /^understood server "[\w-]+": stdio API_KEY=\*\*\* /)
+  for (const { err } of [typed, piped]) assert.ok(!err.includes('very-secret'))
+  const { name } = piped.json
+  assert.deepEqual([(await configOf(name)).command, (await configOf(name)).env], [command, { API_KEY: 'very-secret' }])
+
+  const known = (await gateway.get('/api/v0/servers')).body.length
+  for (const [refused, why] of [
+    ['npx -y a | tee log', /a pipe.*without a shell/],
+    ['a__b', /unknown format.*\nhint: towpath register NAME/],
+    [gateway.url, /this entry is this gateway/]
+  ] as const) {
+    const { code, err } = await cli(['register', refused])
+    assert.equal(code, 2, refused)
+    assert.match(err, why)
+  }
+  const both = await cli(['register', 'npx -y a', '--env', 'A=b'])
+  assert.deepEqual([both.code, /only --force/.test(both.err)], [2, true])
+  const file = join(cli.home, 'mcp.json')
+  await writeFile(file, JSON.stringify({ mcpServers: { x: { url: recorder.url, headers: { A: '${UNSET}' } } } }))
+  const client = await cli(['register', '-c', file])
+  assert.deepEqual([client.code, client.err.includes(`hint: towpath import ${file}`)], [2, true])
+  assert.equal((await gateway.get('/api/v0/servers')).body.length, known, 'nothing was sent')
+})
+
 test('secrets come by stdin or the environment; on the command line they work with a warning', async (t) => {
   const { recorder, gateway, cli } = await start(t)
   const configOf = async (wanted: string) =>

@@ -267,7 +267,7 @@ test('a text that is none of the formats has one problem, which repeats nothing 
     return imported.problem!
   }
   assert.match(problem('{\n"a": "secret",\n oops secret }'), /not valid JSON \(line 3\)/)
-  assert.match(problem(''), /not valid JSON/)
+  for (const text of ['', 'a__b', 'some prose about it']) assert.match(problem(text), /unknown format/)
   for (const text of ['{}', '[]', '"secret"', '{"a": "secret"}', '{"a": {"b": "secret"}}', 'null'])
     assert.match(problem(text), /unknown format/)
   assert.match(problem('['.repeat(1_000_000)), /deeply|not valid JSON/)

@@ -75,7 +75,7 @@ function valueFor({ variables }: ImportedServer, env: Readonly<Record<string, st
  * Expands the variables of all servers. The error lists all unset variables at once, before any request
  * (http-contract.md#placeholders).
  */
-function expandBodies(cli: Cli, servers: readonly ImportedServer[]): ReadonlyMap<ImportedServer, unknown> {
+export function expandBodies(cli: Cli, servers: readonly ImportedServer[]): ReadonlyMap<ImportedServer, unknown> {
   const missing: string[] = []
   const bodies = servers.map((server) => {
     const { value, unset } = expandPlaceholders(server.registration, valueFor(server, cli.io.env))

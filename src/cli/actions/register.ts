@@ -9,6 +9,7 @@ import { itemPath } from '../io/kinds.ts'
 import type { Action } from '../io/runner.ts'
 import { secretFromArgument, secretFromStdin } from '../io/secret.ts'
 import { isPending, needsSignIn, registerWithSignIn, type RegistrationResponse } from '../io/sign-in.ts'
+import { checkRegistration, isPastedText, readPasted } from './pasted.ts'
 import { setSwitches, splitSwitches } from '../apply/switches.ts'
 import { listView, recordView } from '../output/views.ts'
 
@@ -109,7 +110,23 @@ function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<Inpu
     throw usage(
       'with -c only --force and --save-disabled can be given in addition: everything else comes from the file'
     )
-  return readObjects(cli.io, flags.conf!)
+  return readObjects(cli.io, flags.conf!, ({ value, from: file }) => checkRegistration(value, file))
+}
+
+/** Reads a text that already contains what the other options would say. */
+function fromText(cli: Cli, text: string, flags: Flags): Promise<InputObject[]> {
+  if (fileExclusive.some((name) => flags[name] !== undefined))
+    throw usage(
+      'with a pasted text only --force, --save-disabled and --no-browser can be given',
+      'towpath register NAME -- COMMAND ARGS…'
+    )
+  return readPasted(cli, text)
+}
+
+async function readInput(cli: Cli, args: readonly string[], flags: Flags): Promise<InputObject[]> {
+  if (flags.conf !== undefined) return fromFile(cli, args, flags)
+  if (flags.name === undefined && flags.url === undefined && isPastedText(args)) return fromText(cli, args[0]!, flags)
+  return [await fromFlags(cli, args, flags)]
 }
 
 /** Registers a server, then sets the switches of its file. Returns the record after both. */
@@ -149,7 +166,7 @@ async function post(cli: Cli, { value }: InputObject, { force, saveDisabled }: F
 }
 
 export const register: Action<Flags> = async (cli, args, flags) => {
-  const input = flags.conf === undefined ? [await fromFlags(cli, args, flags)] : await fromFile(cli, args, flags)
+  const input = await readInput(cli, args, flags)
   const answers: RegistrationResponse[] = []
   for (const each of input) {
     const answer = await send(cli, each, flags).catch((error: unknown) => {

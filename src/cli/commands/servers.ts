@@ -10,7 +10,9 @@ export function addServers(program: Command, run: Runner): void {
   program
     .command('register [name] [command...]')
     .alias('add')
-    .description('Register a server: towpath register NAME --url URL, or NAME -- COMMAND ARGS…, or -c FILE')
+    .description(
+      'Register a server: NAME --url URL, NAME -- COMMAND ARGS…, -c FILE, or what its documentation shows as one text in quotation marks (a URL, a command line, `claude mcp add …`, an mcp.json, an install link), or - to read that from stdin'
+    )
     .option('--name <name>', 'name of the server')
     .option('--url <url>', 'URL of an HTTP or SSE server')
     .option('--transport <transport>', 'stdio, streamable_http or sse; detected by default')
@@ -54,7 +56,7 @@ export function addServers(program: Command, run: Runner): void {
   program
     .command('import [file] [name...]')
     .description(
-      'Import the servers of another client’s configuration: mcp.json in any form, server.json, or - for stdin; or --client CLIENT [name...]'
+      'Import servers from a file, or - for stdin: the mcp.json of any client, a server.json, command lines, an install link or a URL; or --client CLIENT [name...]'
     )
     .option('--client <client>', `import from the files of this client instead: ${FILE_CLIENTS.join(', ')}`)
     .option('--dry-run', 'show what would be registered')

@@ -105,16 +105,28 @@ function objectsIn({ value, from }: ParsedDocument): InputObject[] {
   })
 }
 
-/** Reads all objects of the files and their arrays, with variables expanded; see `expandDocuments`. */
-export async function readInputFiles(io: CliIo, files: readonly string[], keepsUnset = false): Promise<InputObject[]> {
+/**
+ * Reads all objects of the files and their arrays, with variables expanded; see `expandDocuments`. `check` may refuse a
+ * document before that.
+ */
+export async function readInputFiles(
+  io: CliIo,
+  files: readonly string[],
+  keepsUnset = false,
+  check?: (document: ParsedDocument) => void
+): Promise<InputObject[]> {
   const documents: ParsedDocument[] = []
   for (const file of files) documents.push({ value: await parseFile(io, file), from: file === '-' ? 'stdin' : file })
+  for (const document of documents) check?.(document)
   return expandDocuments(io, documents, keepsUnset).flatMap(objectsIn)
 }
 
-/** Reads all objects of a file, or of all files in a folder. */
-export const readObjects = async (io: CliIo, path: string): Promise<InputObject[]> =>
-  readInputFiles(io, await filesOf(path))
+/** Reads all objects of a file, or of all files in a folder. `check`: see `readInputFiles`. */
+export const readObjects = async (
+  io: CliIo,
+  path: string,
+  check?: (document: ParsedDocument) => void
+): Promise<InputObject[]> => readInputFiles(io, await filesOf(path), false, check)
 
 export async function readObject(io: CliIo, path: string): Promise<InputObject> {
   const [first, second] = await readObjects(io, path)

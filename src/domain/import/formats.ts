@@ -163,8 +163,8 @@ function findInText(text: string): FoundEntry[] {
   // documentation often shows a member without the braces around it
   const isMember = /^"[^"\n]*"\s*:/.test(start)
   if (isMember) return findEntries(parseJsonc(`{${start}}`))
-  const pasted = /^(?:[[{]|\/[/*])/.test(start) ? undefined : readPastedText(start)
-  return pasted ? pasted.flatMap(toFoundEntry) : findEntries(parseJsonc(text))
+  const isJson = /^(?:[[{]|\/[/*])/.test(start)
+  return isJson ? findEntries(parseJsonc(text)) : (readPastedText(start) ?? []).flatMap(toFoundEntry)
 }
 
 function toFoundEntry({ name, value, problems, notes }: PastedServer): FoundEntry[] {
