@@ -67,6 +67,10 @@ export const shortClock = (at: number): string => clock(at).slice(0, 5)
 export const dayOf = (at: number): string =>
   new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
 
+/** Formats a local date with its day of the week: `Fri 20 Nov`. */
+export const weekdayOf = (at: number): string =>
+  `${new Date(at).toLocaleDateString('en-GB', { weekday: 'short' })} ${dayOf(at)}`
+
 /** Formats local date, time and zone, for tooltips. */
 export const absolute = (at: number): string =>
   new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' })

@@ -8,7 +8,7 @@ import { until } from '../until.ts'
 import { waitForValue, findBarriers, navigate, hold, waitForData, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
-const calls = (page: Page) => page.getByRole('region', { name: 'Calls' }).locator('tbody tr:not(.detail)')
+const calls = (page: Page) => page.getByRole('region', { name: 'Calls' }).locator('tbody tr:not(.detail, .day)')
 const causes = (page: Page) => page.getByRole('group', { name: 'Failures by cause' }).getByRole('button')
 const waitForRows = (page: Page, count: number) => waitForValue(count, () => calls(page).count())
 const fact = async (page: Page, label: string) =>

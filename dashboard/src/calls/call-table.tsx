@@ -6,7 +6,9 @@ import { QualifiedName, UntrustedText } from '../ui/untrusted-text.tsx'
 import { Outcome } from '../ui/status.tsx'
 import { Table } from '../ui/table.tsx'
 import { Clock } from '../ui/time.tsx'
-import { count } from '../format.ts'
+import { count, dayOf, duration, weekdayOf } from '../format.ts'
+import { useApp } from '../app-context.ts'
+import { openRow } from '../ui/open-row.ts'
 import { CallDetail } from './call-detail.tsx'
 import { calledItem, callerText, endpointText, isFailed } from './call-text.ts'
 
@@ -29,20 +31,28 @@ interface CallRowProps {
 }
 
 const CallRow = ({ call, isOpen, onToggle }: CallRowProps) => (
-  <tr class={isOpen ? `open ${isBad(call) ? '' : 'fine'}` : undefined}>
+  <tr class={`opens ${isOpen ? `open ${isBad(call) ? '' : 'fine'}` : ''}`} onClick={openRow}>
     <td class="num l opt2">
-      <Clock at={call.at} />
+      <Clock at={call.at} hasDay={false} />
     </td>
     <th scope="row">
       <button type="button" class="lnk" data-row aria-expanded={isOpen} onClick={onToggle}>
         <Chevron />
         <QualifiedName name={calledItem(call)} />
       </button>
+      <span class="phone help">
+        <Clock at={call.at} hasDay={false} />, {duration(call.total_ms)}
+        {call.client && (
+          <>
+            , <UntrustedText text={call.client} />
+          </>
+        )}
+      </span>
     </th>
     <td>
       <Outcome outcome={call.outcome} />
     </td>
-    <td class="opt">
+    <td class="opt client">
       <UntrustedText text={callerText(call)} />
     </td>
     <td class="opt">
@@ -58,46 +68,59 @@ const CallRow = ({ call, isOpen, onToggle }: CallRowProps) => (
   </tr>
 )
 
-/** Table of calls, newest first; a row expands to show details. */
-export const CallTable = ({ label, calls, open, onToggle }: CallTableProps) => (
-  <Table label={label} kind="calls">
-    <thead>
-      <tr>
-        <th scope="col" class="opt2">
-          Time
-        </th>
-        <th scope="col">Item</th>
-        <th scope="col">Outcome</th>
-        <th scope="col" class="opt">
-          Client
-        </th>
-        <th scope="col" class="opt">
-          Endpoint
-        </th>
-        <th scope="col" class="num opt2">
-          Took
-        </th>
-        <th scope="col" class="opt">
-          Error
-        </th>
-      </tr>
-    </thead>
-    <tbody>
-      {calls.map((call) => {
-        const isOpen = call.id === open
-        return (
-          <Fragment key={call.id}>
-            <CallRow call={call} isOpen={isOpen} onToggle={() => onToggle(call.id)} />
-            {isOpen && (
-              <tr class={`detail ${isBad(call) ? '' : 'fine'}`}>
-                <td colSpan={COLUMNS}>
-                  <CallDetail id={call.id} />
-                </td>
-              </tr>
-            )}
-          </Fragment>
-        )
-      })}
-    </tbody>
-  </Table>
-)
+/** Table of calls, newest first; a row expands to show details. Each day before today has a heading. */
+export function CallTable({ label, calls, open, onToggle }: CallTableProps) {
+  const { now } = useApp()
+  const today = dayOf(now.value)
+  return (
+    <Table label={label} kind="calls">
+      <thead>
+        <tr>
+          <th scope="col" class="opt2">
+            Time
+          </th>
+          <th scope="col">Item</th>
+          <th scope="col">Outcome</th>
+          <th scope="col" class="opt">
+            Client
+          </th>
+          <th scope="col" class="opt">
+            Endpoint
+          </th>
+          <th scope="col" class="num opt2">
+            Took
+          </th>
+          <th scope="col" class="opt">
+            Error
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {calls.map((call, at) => {
+          const isOpen = call.id === open
+          const day = dayOf(Date.parse(call.at))
+          const previous = at === 0 ? today : dayOf(Date.parse(calls[at - 1]!.at))
+          return (
+            <Fragment key={call.id}>
+              {day !== previous && (
+                <tr class="day">
+                  <th colSpan={COLUMNS} scope="rowgroup">
+                    {weekdayOf(Date.parse(call.at))}
+                  </th>
+                </tr>
+              )}
+              <CallRow call={call} isOpen={isOpen} onToggle={() => onToggle(call.id)} />
+              {isOpen && (
+                <tr class={`detail ${isBad(call) ? '' : 'fine'}`}>
+                  <td colSpan={COLUMNS}>
+                    <CallDetail id={call.id} />
+                  </td>
+                </tr>
+              )}
+            </Fragment>
+          )
+        })}
+      </tbody>
+    </Table>
+  )
+}

@@ -8,7 +8,7 @@ const HEIGHT = 120
 const momentText = (stats: Stats, bucket: number): string => {
   const at = Date.parse(stats.from) + bucket * stats.bucket_s * 1_000
   const day = new Date(at).toLocaleDateString('en-GB', { weekday: 'short' })
-  return stats.range === '7d' ? `${day} ${shortClock(at)}` : shortClock(at)
+  return stats.range === '1h' ? shortClock(at) : `${day} ${shortClock(at)}`
 }
 
 const bucketText = ({ bucket_s: seconds }: Stats): string =>

@@ -121,7 +121,9 @@ const Limits = ({ limits }: { limits: DiagnosticsData['limits'] }) => (
   <KeyValues columns={2}>
     {limits.map((limit) => (
       <Row key={limit.name} label={<code title={limit.about}>{limit.variable}</code>}>
-        <span title={[count(limit.value), limit.unit].join(' ')}>{limitText(limit)}</span>
+        <span class="num" title={[count(limit.value), limit.unit].join(' ')}>
+          {limitText(limit)}
+        </span>
       </Row>
     ))}
   </KeyValues>

@@ -153,23 +153,27 @@ export function Overview({ query }: PageProps) {
       {isUnused ? (
         !showFirstSteps.value && <NoCalls />
       ) : (
-        <AsyncContent resource={stats} subject="The statistics">
-          {(numbers) => <VolumeChart stats={numbers} />}
-        </AsyncContent>
+        <div class="chart-place">
+          <AsyncContent resource={stats} subject="The statistics">
+            {(numbers) => <VolumeChart stats={numbers} />}
+          </AsyncContent>
+        </div>
       )}
       <div class="split even">
-        <AsyncContent resource={overview} subject="The overview" rows={3}>
-          {(data) => (
-            <>
-              <Attention overview={data} />
-              <section class="panel" aria-label="Endpoints">
-                <h2>Endpoints</h2>
-                <Endpoints endpoints={data.endpoints} />
-              </section>
-            </>
-          )}
-        </AsyncContent>
-        {stats.data.value && !isUnused && <ToolPanels stats={stats.data.value} />}
+        <div class="column">
+          <AsyncContent resource={overview} subject="The overview" rows={5}>
+            {(data) => (
+              <>
+                <Attention overview={data} />
+                <section class="panel" aria-label="Endpoints">
+                  <h2>Endpoints</h2>
+                  <Endpoints endpoints={data.endpoints} />
+                </section>
+              </>
+            )}
+          </AsyncContent>
+        </div>
+        <div class="column">{stats.data.value && !isUnused && <ToolPanels stats={stats.data.value} />}</div>
       </div>
     </>
   )

@@ -9,7 +9,9 @@ import { AddServerActions, FirstSteps, useNextStep } from '../start/first-steps.
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
 import { SearchBox } from '../ui/search-box.tsx'
 import { Segmented } from '../ui/segmented.tsx'
+import { nextSort, parseSort, sortServers, type Sort, type SortKey } from '../servers/server-order.ts'
 import { ServerRows } from '../servers/server-rows.tsx'
+import { SortHead } from '../ui/sort-head.tsx'
 import { Table } from '../ui/table.tsx'
 import { count } from '../format.ts'
 import type { PageProps } from '../pages.ts'
@@ -70,11 +72,49 @@ function AddLinks() {
   )
 }
 
+/** Heads of the table of servers; those with a value sort it. */
+function ServerHeads({ sort }: { sort: Sort | undefined }) {
+  const { location } = useApp()
+  const props = (key: SortKey) => ({
+    direction: sort?.key === key ? (sort.isDescending ? ('descending' as const) : ('ascending' as const)) : undefined,
+    onSort: () => location.setQuery({ sort: nextSort(sort, key) })
+  })
+  return (
+    <tr>
+      <SortHead {...props('name')}>Server</SortHead>
+      <SortHead {...props('status')}>Status</SortHead>
+      <th scope="col" class="opt">
+        Transport
+      </th>
+      <SortHead {...props('tools')} kind="num opt2">
+        Tools <span class="muted">/ prompts</span>
+      </SortHead>
+      <th scope="col" class="opt">
+        Calls, 24 h
+      </th>
+      <SortHead {...props('calls')} kind="num opt2">
+        Total
+      </SortHead>
+      <SortHead {...props('p95')} kind="num opt">
+        p95
+      </SortHead>
+      <SortHead {...props('failed')} kind="num opt2">
+        Failed
+      </SortHead>
+      <th scope="col">Enabled</th>
+    </tr>
+  )
+}
+
 function ServerTable({ servers, query }: { servers: readonly ServerView[]; query: PageProps['query'] }) {
   const { location, store } = useApp()
   const state = query.state && query.state in fits ? (query.state as State) : 'all'
   const text = query.q ?? ''
-  const shown = servers.filter((server) => fits[state](server) && isMatch(server, text))
+  const sort = parseSort(query.sort)
+  const shown = sortServers(
+    servers.filter((server) => fits[state](server) && isMatch(server, text)),
+    sort
+  )
   const onSwitch = async (name: string, enabled: boolean) => {
     await change('PATCH', path('servers', name, 'enabled'), { enabled })
     await store.refresh(new Set(['servers']))
@@ -108,29 +148,7 @@ function ServerTable({ servers, query }: { servers: readonly ServerView[]; query
       ) : (
         <Table label="Servers">
           <thead>
-            <tr>
-              <th scope="col">Server</th>
-              <th scope="col">Status</th>
-              <th scope="col" class="opt">
-                Transport
-              </th>
-              <th scope="col" class="num opt2">
-                Tools <span class="muted">/ prompts</span>
-              </th>
-              <th scope="col" class="opt">
-                Calls, 24 h
-              </th>
-              <th scope="col" class="num opt2">
-                Total
-              </th>
-              <th scope="col" class="num opt">
-                p95
-              </th>
-              <th scope="col" class="num opt2">
-                Failed
-              </th>
-              <th scope="col">Enabled</th>
-            </tr>
+            <ServerHeads sort={sort} />
           </thead>
           <tbody>
             {shown.map((server) => (

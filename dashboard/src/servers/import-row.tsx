@@ -123,7 +123,7 @@ export const ImportRow = ({ server, chosen, progress, onChoose }: ImportRowProps
     </th>
     <td class="opt2">{server.transport && <span class="tag">{server.transport}</span>}</td>
     <td class="opt">
-      <span class="ep" title={target(server)}>
+      <span class="ep lines" title={target(server)}>
         <UntrustedText text={target(server)} />
       </span>
     </td>

@@ -1,6 +1,7 @@
 import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
+import { openRow } from '../ui/open-row.ts'
 import { EmptyPanel } from '../ui/panels.tsx'
 import { Breakable, UntrustedText } from '../ui/untrusted-text.tsx'
 import { Switch } from '../ui/switch.tsx'
@@ -68,7 +69,7 @@ export function ItemTable({ label, kind, items, empty }: ItemTableProps) {
       </thead>
       <tbody>
         {items.map(({ name, key, href, description = '', enabled, tokens, flags }) => (
-          <tr key={key}>
+          <tr key={key} {...(href && { class: 'opens', onClick: openRow })}>
             <th scope="row">
               {href ? (
                 <a class="name mono" data-row href={href}>

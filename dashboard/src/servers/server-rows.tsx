@@ -5,6 +5,7 @@ import { link } from '../router.ts'
 import { needsAttention, targetOf } from './server-state.ts'
 import { CauseText } from '../calls/cause-text.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
+import { openRow } from '../ui/open-row.ts'
 import { ServerState } from '../ui/status.tsx'
 import { Strip } from '../ui/strip.tsx'
 import { Switch } from '../ui/switch.tsx'
@@ -60,12 +61,12 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
   else if (status !== 'connecting') cause.current = undefined
   return (
     <>
-      <tr>
+      <tr class="opens" onClick={openRow}>
         <th scope="row">
           <a class="name" data-row href={link('server', name)}>
             <UntrustedText text={name} />
           </a>
-          <span class="ep" title={target}>
+          <span class="ep lines" title={target}>
             <UntrustedText text={target} />
           </span>
         </th>

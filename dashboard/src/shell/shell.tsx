@@ -51,6 +51,11 @@ const centreOf = (element: HTMLElement): number => {
   return left + width / 2
 }
 
+function AboutGateway() {
+  const version = useSource(sources.overview).data.value?.version
+  return <>{version ? `v${version}, ` : ''}no authentication is enforced</>
+}
+
 function Sidebar({ route, open }: { route: Route; open: OpenDialog }) {
   const overview = useSource(sources.overview).data.value
   const isLoaded = overview !== undefined
@@ -109,7 +114,9 @@ function Sidebar({ route, open }: { route: Route; open: OpenDialog }) {
             <ThemeSwitch />
           </div>
         </div>
-        <span>{overview ? `v${overview.version}, ` : ''}no authentication is enforced</span>
+        <span>
+          <AboutGateway />
+        </span>
       </div>
     </header>
   )
@@ -167,6 +174,9 @@ export function Shell({ route, children }: { route: Route; children: preact.Comp
         <main id="main" tabIndex={-1}>
           <Banners />
           {children}
+          <p class="narrow help below">
+            <AboutGateway />
+          </p>
         </main>
       </div>
       <div class="vh" role="status">

@@ -51,9 +51,8 @@ export function Skeleton({ rows = 5 }: { rows?: number }) {
     const timer = setTimeout(() => (late.value = true), 150)
     return () => clearTimeout(timer)
   }, [late])
-  if (!late.value) return <div class="skeleton" hidden />
   return (
-    <div class="skeleton" role="status" aria-label="Loading">
+    <div class={late.value ? 'skeleton' : 'skeleton early'} role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, at) => (
         <div key={at} />
       ))}

@@ -12,14 +12,21 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
-/** Wall clock time, with the day if it is not today; date and zone on hover. `at`: ISO 8601. */
-export const Clock = ({ at }: { at: string }) => {
+interface ClockProps {
+  /** ISO 8601. */
+  readonly at: string
+  /** False below a heading with the day. */
+  readonly hasDay?: boolean
+}
+
+/** Wall clock time, with the day if it is not today; date and zone on hover. */
+export const Clock = ({ at, hasDay = true }: ClockProps) => {
   const { now } = useApp()
   const moment = Date.parse(at)
   const isToday = dayOf(moment) === dayOf(now.value)
   return (
     <time datetime={at} title={absolute(moment)}>
-      {!isToday && `${dayOf(moment)} `}
+      {hasDay && !isToday && `${dayOf(moment)} `}
       {clock(moment)}
     </time>
   )
