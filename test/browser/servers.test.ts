@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { until } from '../until.ts'
 import { registrationOf, startUpstream } from '../e2e/upstream.ts'
@@ -250,6 +251,39 @@ test(
     await gateway.remove('/api/v0/servers/my-notes')
   }
 )
+
+test('command lines that documentation shows are pasted like a configuration', { skip }, async (t) => {
+  const { gateway, visit } = await setUp()
+  const docs = await startRecorder(t)
+  const good = fileURLToPath(new URL('../fixtures/stdio/good.mjs', import.meta.url))
+  const configOf = async (wanted: string) =>
+    (await gateway.get('/api/v0/server_configs')).body.find(({ name }: { name: string }) => name === wanted)
+  await visit('#/new/server', async (page) => {
+    await page.getByRole('tab', { name: 'Paste', selected: true }).waitFor()
+    const box = page.getByRole('textbox', { name: 'Configuration' })
+    assert.match((await box.getAttribute('placeholder'))!, /mcpServers.*npx -y.*claude mcp add.*https:/s)
+
+    await box.fill(`MODE=fast API_KEY=$GOOD_KEY \\\n  ${process.execPath} '${good}'`)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByLabel('GOOD_KEY').fill('a-key-of-good')
+    await page.getByRole('button', { name: 'Add 1 server', exact: true }).click()
+    await page.getByText(/Added, \d+ tools?/).waitFor()
+    const { command, args, env } = await configOf('good-mjs')
+    assert.deepEqual([command, args, env], [process.execPath, [good], { MODE: 'fast', API_KEY: 'a-key-of-good' }])
+
+    await box.fill(`claude mcp add --transport http docs ${docs.url} --header "X-Key: $DOCS_KEY" && rm -rf ~`)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText(/contains & or &&/).waitFor()
+    assert.equal(await page.getByRole('checkbox', { name: 'Add docs' }).isDisabled(), true)
+    await box.fill(`claude mcp add --transport http docs ${docs.url} --header "X-Key: $DOCS_KEY"`)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByLabel('DOCS_KEY').fill('a-key-of-docs')
+    await page.getByRole('button', { name: 'Add 1 server', exact: true }).click()
+    await page.getByText(/Added, \d+ tools?/).waitFor()
+    assert.deepEqual((await configOf('docs')).headers, { 'X-Key': 'a-key-of-docs' })
+  })
+  for (const name of ['good-mjs', 'docs']) await gateway.remove(`/api/v0/servers/${name}`)
+})
 
 test('a stored secret survives changes of other settings, and is never sent to another URL', { skip }, async (t) => {
   const { gateway, visit, alpha } = await withAlpha()

@@ -9,7 +9,7 @@ import { link } from '../router.ts'
 import { emptyForm, type ServerForm } from '../servers/server-form.ts'
 
 const tabs = [
-  { id: 'paste', label: 'Paste mcp.json' },
+  { id: 'paste', label: 'Paste' },
   { id: 'form', label: 'Form' }
 ] as const
 

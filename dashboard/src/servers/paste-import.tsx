@@ -9,12 +9,18 @@ import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Table } from '../ui/table.tsx'
 
+/** One text of each kind; only one kind is pasted at a time. */
 const placeholder = `{
   "mcpServers": {
-    "github": { "url": "https://api.githubcopilot.com/mcp", "headers": { "Authorization": "Bearer …" } },
     "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"] }
   }
-}`
+}
+  or
+API_KEY=$API_KEY npx -y @example/mcp-server
+  or
+claude mcp add --transport http github https://api.githubcopilot.com/mcp
+  or
+https://mcp.example.com/mcp`
 
 /** Import of a pasted client configuration: shows the parsed servers, then adds each chosen one separately. */
 export function PasteImport() {
@@ -28,7 +34,7 @@ export function PasteImport() {
         <textarea
           class="in"
           id={id}
-          rows={servers.value ? 5 : 10}
+          rows={servers.value ? 5 : 12}
           spellcheck={false}
           placeholder={placeholder}
           aria-describedby={`${id}-help`}
