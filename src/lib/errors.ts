@@ -1,6 +1,6 @@
 export type Status = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 502 | 503 | 504
 
-/** Members of an error body that explain a failed contact with a server. */
+/** Members of an error body that explain a failed contact with a server, or a body that is no registration. */
 export interface FailureDetails {
   /** Name of the known cause. */
   readonly cause?: string
@@ -10,6 +10,12 @@ export interface FailureDetails {
   readonly next_step?: string
   /** Last lines of the program's stderr, oldest first. */
   readonly stderr?: readonly string[]
+  /** What the body of the request is instead. */
+  readonly recognized?: string
+  /** The caller's own input as bodies of registrations. */
+  readonly registrations?: readonly object[]
+  /** Why parts of the input cannot be registered; without values. */
+  readonly problems?: readonly string[]
 }
 
 export interface AppErrorOptions extends ErrorOptions {

@@ -1,7 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { Caller } from '../catalog/caller.ts'
-import { invalid } from '../lib/errors.ts'
+import { recognizeBody } from '../domain/import/recognize.ts'
+import { AppError, invalid } from '../lib/errors.ts'
+import { refuseEncoding } from '../plugins/json-body.ts'
+import { baseUrlOf } from './base-url.ts'
+import type { FastifyRequest } from 'fastify'
 import { auditChange } from '../control/audit-change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import {
@@ -37,7 +41,8 @@ type App = Parameters<FastifyPluginAsyncTypebox>[0]
 /** Routes of servers (http-contract.md#server-object). */
 export const servers: FastifyPluginAsyncTypebox = async (app) => {
   addReads(app)
-  addRegistration(app)
+  await app.register(addRegistration)
+  addReplacement(app)
   addRemoval(app)
   addSwitches(app)
   addRefresh(app)
@@ -117,7 +122,36 @@ function addReads(app: App): void {
   )
 }
 
-function addRegistration(app: App): void {
+const NOT_JSON = 'the content type must be application/json'
+/** Most servers in an error that names the bodies to send. */
+const MAX_RECOGNIZED = 100
+
+/** Returns the error for a body that is no registration but can be turned into some; undefined for any other body. */
+function recognitionError(request: FastifyRequest): AppError | undefined {
+  const found = recognizeBody(request.body, { ownUrls: [baseUrlOf(request, undefined)] })
+  if (!found) return undefined
+  const servers = found.servers.slice(0, MAX_RECOGNIZED)
+  const usable = servers.filter(({ problems }) => problems.length === 0)
+  const refused = servers.flatMap(({ name, problems }) => problems.map((problem) => `${name}: ${problem}`))
+  const hasVariables = usable.some(({ variables }) => variables.length > 0)
+  return new AppError(400, `the body is ${found.kind}, not a registration`, {
+    details: {
+      recognized: found.kind,
+      next_step:
+        usable.length === 0
+          ? 'Correct what "problems" names'
+          : `Send each of "registrations" as application/json${hasVariables ? ', with values instead of ${NAME}' : ''}`,
+      registrations: usable.map(({ registration }) => registration),
+      ...(refused.length > 0 && { problems: refused.slice(0, MAX_RECOGNIZED) })
+    }
+  })
+}
+
+/** Reads texts too, only to name the registration that they stand for. */
+const addRegistration: FastifyPluginAsyncTypebox = async (app) => {
+  app.addContentTypeParser('text/plain', { parseAs: 'string' }, (request, text, done) =>
+    done(refuseEncoding(request), text)
+  )
   app.post(
     '/servers',
     {
@@ -127,10 +161,14 @@ function addRegistration(app: App): void {
         operationId: 'registerServer',
         summary: 'Register a server',
         description:
-          'The server is stored only after it has responded and its lists have been read, unless `save=disabled` is given.',
+          'The server is stored only after it has responded and its lists have been read, unless `save=disabled` is given. A body that is the configuration of a client or a command line is a 400 that names the registrations to send.',
         querystring: RegistrationQuery,
         body: ref(ServerInput),
         response: { 201: ref(RegisteredServer), 202: signIn, ...errorResponses(409, 502, 504) }
+      },
+      preValidation: (request, _reply, done) => {
+        const isText = /^text\/plain\b/i.test(request.headers['content-type'] ?? '')
+        done(recognitionError(request) ?? (isText ? new AppError(415, NOT_JSON) : undefined))
       }
     },
     async (request, reply) => {
@@ -140,7 +178,9 @@ function addRegistration(app: App): void {
       return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(201).send(withServer(done))
     }
   )
+}
 
+function addReplacement(app: App): void {
   app.put(
     '/servers/:name',
     {

@@ -63,6 +63,17 @@ export const ErrorBody = Type.Object(
           description: 'Last lines of the program’s stderr, secrets removed; only for administrators'
         })
       )
+    ),
+    recognized: Type.Optional(Type.String({ description: 'What the body is, if it is no registration' })),
+    registrations: Type.Optional(
+      Type.Unsafe<readonly object[]>(
+        Type.Array(Type.Object({}), { maxItems: 100, description: 'The same servers as bodies of registrations' })
+      )
+    ),
+    problems: Type.Optional(
+      Type.Unsafe<readonly string[]>(
+        Type.Array(Type.String(), { maxItems: 100, description: 'Why parts of the body cannot be registered' })
+      )
     )
   },
   { $id: 'Error', additionalProperties: false }
