@@ -66,6 +66,14 @@ const argumentLists = [
     ['say', '***', 'http://h/***']
   ],
   [
+    ['--dsn', 'Server=db;User Id=sa;Password=SENT', 'host=db password = SENT', '--db=host=db;Pwd=SENT'],
+    ['--dsn', 'Server=db;User Id=sa;Password=***', 'host=db password = ***', '--db=host=db;Pwd=***']
+  ],
+  [
+    ['sh', '-c', 'serve --level 1 --api-key SENT', 'serve --port=80 --db-password="SENT"'],
+    ['sh', '-c', 'serve --level 1 --api-key ***', 'serve --port=80 --db-password="***']
+  ],
+  [
     ['--token', ''],
     ['--token', '']
   ]
@@ -88,7 +96,21 @@ test('SR-M1 arguments are masked where flag, name or form say that they are secr
 })
 
 test('SR-M1 masks take time in proportion to the text', () => {
-  for (const unit of ['?', 'a=', '/', 'a:', '@', '%', '&a', 'Bearer ', '{token']) {
+  for (const unit of [
+    '?',
+    'a=',
+    '/',
+    'a:',
+    '@',
+    '%',
+    '&a',
+    'Bearer ',
+    '{token',
+    'password ',
+    ' --a-token',
+    ';token',
+    ';a.b-'
+  ]) {
     const text = unit.repeat(100_000 / unit.length)
     assert.equal(typeof maskUrl(`http://h/${text}`), 'string')
     assert.equal(maskArguments([text, `--x=${text}`, `x://${text}`]).length, 3)

@@ -14,6 +14,10 @@ export const secretNamePattern =
 const tokenPattern =
   /\b(?:Bearer|Basic)\s+(?=[\w.~+/=-]{6})|\btwp_(?=[\w-]{8})|\b(?:gh[opsu]|github_pat|glpat|sk|pk|rk|xox[abeprs])[-_](?=[\w-]{16})|\beyJ(?=[\w-]{20,}\.)/
 
+/** Name of a secret and what separates it from its value, within a text: `Server=db;Password=…`, `host=db password=…` */
+const pairPattern =
+  /(?:^|[;,&\s"'])(?:(?:[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|(?:api|access)[-_]?key)|pwd)\s*=|--?[\w-]*(?:password|secret|token|(?:api|access)-key)\s)\s*["']?(?=\S)/i
+
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const isUnbroken = (text: string) => /^[A-Za-z0-9]{32,}$/.test(text) && /\d/.test(text) && /[A-Za-z]/.test(text)
 const isBase64Url = (text: string) =>
@@ -116,8 +120,10 @@ function secretInValue(value: string): number | undefined {
   if (/^\s*[[{]/.test(value) && secretNamePattern.test(value)) return 0
   const [header = ''] = /^[\w-]+:\s*(?=\S)/.exec(value) ?? []
   if (header !== '' && secretNamePattern.test(header)) return header.length
-  const token = tokenPattern.exec(value)
-  if (token) return token.index
+  const pair = pairPattern.exec(value)
+  const starts = [tokenPattern.exec(value)?.index, pair ? pair.index + pair[0].length : undefined]
+  const found = starts.filter((start) => start !== undefined)
+  if (found.length > 0) return Math.min(...found)
   return looksSecret(value) ? 0 : undefined
 }
 
