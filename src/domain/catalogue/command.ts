@@ -110,11 +110,17 @@ function argumentSlots(given: readonly EntryArgument[] = [], inputs: Inputs): Ar
   })
 }
 
+/** Variables with which a program downloads its package from, or trusts, another host, or runs its container there */
+const redirects =
+  /^(?:(?:https?|all|no|ftp)_proxy|node_tls_reject_unauthorized|node_extra_ca_certs|ssl_cert_(?:file|dir)|(?:curl|requests)_ca_bundle|container_host|containers_.*|docker_.*|registry_auth_file)$/i
+
 /** Returns the reason why a variable set by the publisher is refused, if any. */
 function variableProblem({ name, value, default: fallback }: EntryPair): string | undefined {
   if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) return 'it has an environment variable without a valid name'
   const isSet = value !== undefined || fallback !== undefined
-  return isSet && loadsCode(name) ? `it sets ${name}, which can make a program load other code` : undefined
+  return isSet && (loadsCode(name) || redirects.test(name))
+    ? `it sets ${name}, which can make a program load other code`
+    : undefined
 }
 
 /** Returns the reason why the gateway cannot run a package, if any. */
