@@ -44,10 +44,13 @@ const lacksSessions = ({ transport, session_mode, negotiation }: RecordSource['s
 export const isRecorded = ({ recordedUntil }: Partial<Pick<StoredServer, 'recordedUntil'>>): boolean =>
   recordedUntil != null && Date.parse(recordedUntil) > Date.now()
 
-const notesOf = (stored: RecordSource['stored']): string[] => [
+/** Errors of servers are for administrators, so that role `user` gets the note without the reason. */
+const notesOf = (stored: RecordSource['stored'], { kind }: Caller): string[] => [
   ...(lacksSessions(stored) ? [WITHOUT_SESSIONS] : []),
   ...(stored.saveFailure
-    ? [`saved without an answer of the server: ${stored.saveFailure}; enabling it reads its lists`]
+    ? [
+        `saved without an answer of the server${kind === 'user' ? '' : `: ${stored.saveFailure}`}; enabling it reads its lists`
+      ]
     : [])
 ]
 
@@ -65,7 +68,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
   const { name, transport, description, settings, session_mode, enabled } = stored
   const isStdio = transport === 'stdio'
   const env = secrets.env ?? {}
-  const notes = notesOf(stored)
+  const notes = notesOf(stored, caller)
   return {
     name,
     transport,

@@ -140,3 +140,12 @@ test('a server record holds no secret, and values of the environment for nobody 
   assert.deepEqual(serverRecord(stdio, secrets, callerNamed('u', 'user')).env, { TOKEN: '***' })
   assert.deepEqual(serverRecord(stdio, {}, admin), expected)
 })
+
+test('only administrators see why a server that was saved disabled did not answer', () => {
+  const server = catalogOf([storedServer('a', [], { enabled: false, saveFailure: 'exited: cannot open /srv/x' })])
+  const notesFor = (kind: 'admin' | 'user') => serverRecord(server.server('a')!, {}, callerNamed('c', kind)).notes
+  assert.deepEqual(notesFor('admin'), [
+    'saved without an answer of the server: exited: cannot open /srv/x; enabling it reads its lists'
+  ])
+  assert.deepEqual(notesFor('user'), ['saved without an answer of the server; enabling it reads its lists'])
+})
