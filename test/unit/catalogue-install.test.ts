@@ -55,6 +55,17 @@ test('arguments that the runtime gets anyway are not repeated', () => {
   assert.deepEqual(members.args, ['-y', '--quiet', '@owner/files@1.2.3'])
 })
 
+test('the value of a named argument stays with its name, even if it is also an argument of the runtime', () => {
+  const runtimeArguments: EntryArgument[] = [
+    { type: 'named', name: '--name', value: 'run' },
+    { type: 'named', name: '--rm' },
+    { type: 'named', name: '-v', value: '/data:/data' }
+  ]
+  const { members } = fill(npm({ registryType: 'oci', identifier: 'files', runtimeArguments }))
+  assert.ok(members.transport === 'stdio')
+  assert.deepEqual(members.args.slice(3), ['--name', 'run', '-v', '/data:/data', 'files:1.2.3'])
+})
+
 test('positional arguments are their values, in order, and optional ones without a value are left out', () => {
   const given: EntryArgument[] = [
     { type: 'positional', value: 'serve' },

@@ -179,14 +179,18 @@ export function fillCommand(plan: CommandPlan, values: InstallValues, findings: 
   const env = Object.fromEntries(
     plan.env.flatMap(([name, slot]) => fillSlot(slot, inputs, values, findings).map((text) => [name, text] as const))
   )
-  const own = fillArguments(plan.runtimeArguments, inputs, values, findings)
   // entries often repeat the arguments and the package that the runtime gets anyway
   const repeated = new Set([...runtime.before, ...(runtime.command === 'npx' ? ['--yes'] : []), target])
+  const own = plan.runtimeArguments.flatMap((argument) => {
+    const texts = fillArguments([argument], inputs, values, findings)
+    const isPair = argument.name !== undefined && !argument.isFlag
+    return isPair ? texts : texts.filter((text) => !repeated.has(text))
+  })
   // a container gets variables by name, so that no value is among the arguments
   const passed = isContainer ? Object.keys(env).flatMap((name) => ['-e', name]) : []
   const args = [
     ...runtime.before,
-    ...own.filter((text) => !repeated.has(text)),
+    ...own,
     ...passed,
     target,
     ...(runtime.after ?? []),
