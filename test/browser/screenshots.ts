@@ -115,6 +115,16 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
   await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 3 })
 }
 
+/** Shows commands with the paths of an installation instead of those of the test. */
+const showInstalledPaths = (page: Page) =>
+  page.route(/\/api\/dashboard\/servers/, async (route) => {
+    const response = await route.fetch()
+    const text = (await response.text())
+      .replaceAll(root, '/opt/towpath/')
+      .replaceAll(/\/tmp\/towpath-test-\w+/g, '/srv')
+    await route.fulfill({ response, body: text })
+  })
+
 /** Waits until every count is shown: counts are loaded separately from the list. */
 const counted = (page: Page) =>
   waitForExpression(
@@ -173,6 +183,8 @@ test('pictures of every page', async (t) => {
   await fill(t, site)
   await mkdir(folder, { recursive: true })
   await site.visit('#/servers', async (page) => {
+    await showInstalledPaths(page)
+    await page.reload()
     for (const [name, hash, before] of pages) {
       await navigate(page, hash)
       await before?.(page)
