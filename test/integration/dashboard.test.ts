@@ -293,10 +293,12 @@ test('the status of a server is that of the last contact with it', async (t) => 
 
   await upstream.close()
   assert.equal((await invoke(app, 'alpha__echo')).statusCode, 502)
+  // the gateway may be trying to connect again at this moment
+  await until('the failure', async () => (await view()).status === 'failing')
   const failing = await view()
-  assert.equal(failing.status, 'failing')
   assert.ok(failing.last_error && failing.status_since)
-  assert.equal((await read<Overview>(app, '/overview')).attention[0]?.kind, 'server_failing')
+  const attention = async () => (await read<Overview>(app, '/overview')).attention[0]?.kind
+  await until('the failure in the overview', async () => (await attention()) === 'server_failing')
   const trial = (await ask(app, 'POST', '/servers/alpha/test')).body as ServerTrial
   assert.deepEqual([trial.status, trial.tool_count], ['failing', 0])
 
