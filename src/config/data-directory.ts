@@ -6,7 +6,7 @@ import { PRODUCT, TITLE } from '../domain/product.ts'
 /** Folder of a gateway that runs from a clone, below the working directory. */
 const LOCAL = `.${PRODUCT}`
 
-/** What the default data directory depends on, besides variables. */
+/** Facts besides variables that decide the default data directory. */
 export interface Host {
   readonly platform: NodeJS.Platform
   /** Absolute path of the user's home folder. */

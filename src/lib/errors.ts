@@ -4,13 +4,13 @@ export type Status = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 502 |
 export interface FailureDetails {
   /** Name of the known cause. */
   readonly cause?: string
-  /** What happened, as a sentence. */
+  /** The failure, as a sentence. */
   readonly summary?: string
-  /** What to do next, as a sentence. */
+  /** The next step of the reader, as a sentence. */
   readonly next_step?: string
   /** Last lines of the program's stderr, oldest first. */
   readonly stderr?: readonly string[]
-  /** What the body of the request is instead. */
+  /** Kind of text that the body was recognised as. */
   readonly recognized?: string
   /** The caller's own input as bodies of registrations. */
   readonly registrations?: readonly object[]

@@ -34,7 +34,7 @@ export interface FailureOptions extends ErrorOptions {
   readonly program?: ProgramOutput
 }
 
-/** What a program left behind. */
+/** Name and last output of a program that failed. */
 export interface ProgramOutput {
   /** Name of the program, without folders. */
   readonly command: string

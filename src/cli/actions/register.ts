@@ -143,7 +143,7 @@ async function send(cli: Cli, each: InputObject, flags: Flags): Promise<Registra
   return cli.api.get<ServerRecord>(itemPath('server', name))
 }
 
-/** What the gateway does meanwhile: a first start of a package runner may take half a minute. */
+/** Describes the work that the command waits for: a first start of a package runner may take half a minute. */
 const waitingFor = ({ command, url }: InputObject['value']): string =>
   typeof command === 'string' ? `starting ${escapeText(command, 60)}` : `connecting to ${hostOf(url)}`
 

@@ -29,7 +29,7 @@ const SetupRecord = Type.Object({
   servers: Type.Array(Type.Object({ name: Type.String(), identity: Type.String({ description: 'SHA-256 in hex' }) })),
   files: Type.Array(SavedFile)
 })
-/** What one set-up changes, written before its first change. */
+/** Changes of one set-up, written before the first of them is made. */
 export type SetupRecord = Static<typeof SetupRecord>
 
 export const hashOf = (content: string | Uint8Array): string => createHash('sha256').update(content).digest('hex')

@@ -30,7 +30,7 @@ interface Flags {
 const TOKEN_VARIABLE = 'TOWPATH_CLIENT_TOKEN'
 const ENDPOINT = '/mcp'
 
-/** What set-up has found before it changes anything. */
+/** Findings of set-up, made before it changes anything. */
 interface Survey {
   readonly clients: readonly FileClient[]
   readonly found: FoundClients

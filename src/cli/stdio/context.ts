@@ -1,7 +1,7 @@
 import type { Endpoint } from './endpoint.ts'
 import type { MessageOutput } from './message-output.ts'
 
-/** What the parts of the bridge share. */
+/** State shared by the parts of the bridge. */
 export interface BridgeContext {
   readonly endpoint: Endpoint
   readonly output: MessageOutput

@@ -40,7 +40,7 @@ export const CLIENT_TITLES: Readonly<Record<ClientName, string>> = {
 
 export type ConfigLanguage = 'json' | 'toml' | 'yaml'
 
-/** Who sees the servers of a place: the user everywhere, everyone in a project, or the user in one project */
+/** Audience of the servers in a file: the user everywhere, everyone in a project, or the user in one project. */
 export type ConfigScope = 'user' | 'project' | 'local'
 
 /** Operating systems with different paths */

@@ -1,6 +1,6 @@
 import { bestLine } from './stderr-line.ts'
 
-/** What is known about a failed contact with a server. */
+/** Facts about a failed contact with a server. */
 export interface FailureFacts {
   /** `FailureReason` of the failure; if it is not known, it is read from the message. */
   readonly reason?: string | undefined
@@ -19,9 +19,9 @@ export interface FailureFacts {
 export interface Cause {
   /** Machine-readable name, part of the REST interface. */
   readonly id: string
-  /** What happened, as a sentence. */
+  /** The failure, as a sentence. */
   readonly summary: string
-  /** What to do next, as a sentence. */
+  /** The next step of the reader, as a sentence. */
   readonly nextStep: string
   /** Recognises the cause in a line of stderr, or in all lines. */
   readonly stderr?: RegExp

@@ -37,7 +37,7 @@ const noise: readonly RegExp[] = [
   /^hint: (?!An index URL)/
 ]
 
-/** What makes a line the one to show, best first. Among equal lines the last is shown: it is closest to the exit. */
+/** Patterns of the line to show, best first. Among equal lines the last is shown: it is closest to the exit. */
 const ranks: readonly RegExp[] = [
   /^FATAL\b|^panic: |heap out of memory/,
   /^npm (error|ERR!) (404 Not Found|notarget No matching|notsup Required|could not determine executable|40[13] (403 )?\w+ - )/,

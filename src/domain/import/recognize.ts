@@ -4,7 +4,7 @@ import { readInstallLink } from './install-link.ts'
 
 /** Body that is no registration, but that the import understands */
 export interface RecognizedBody {
-  /** What it is, with an article */
+  /** Kind of text, with an article: `a command line`. */
   readonly kind: string
   readonly servers: readonly ImportedServer[]
 }
