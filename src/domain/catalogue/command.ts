@@ -10,6 +10,8 @@ interface Runtime {
   readonly before: readonly string[]
   /** Arguments after the package */
   readonly after?: readonly string[]
+  /** Options that an entry may give before the package: any other could run something else in its place. */
+  readonly options: { readonly flags: readonly string[]; readonly valued: readonly string[] }
 }
 
 interface PackageKind {
@@ -23,13 +25,30 @@ interface PackageKind {
 const joined = (separator: string) => (identifier: string, version: string | undefined) =>
   version === undefined ? identifier : `${identifier}${separator}${version}`
 const run = ['run', '-i', '--rm']
+const containerOptions = {
+  flags: ['-i', '--interactive', '--rm', '--init', '--read-only'],
+  valued: [
+    '-v',
+    '--volume',
+    '--mount',
+    '-e',
+    '--env',
+    '--network',
+    '--name',
+    '--add-host',
+    '-u',
+    '--user',
+    '-w',
+    '--workdir'
+  ]
+}
 
 /** Identifiers must be plain names: a path, URL or option would make the runtime do something else. */
 const kinds: Readonly<Record<string, PackageKind>> = {
   npm: {
     runtimes: [
-      { command: 'npx', before: ['-y'] },
-      { command: 'bunx', before: [] }
+      { command: 'npx', before: ['-y'], options: { flags: ['-y', '--yes', '-q', '--quiet'], valued: [] } },
+      { command: 'bunx', before: [], options: { flags: [], valued: [] } }
     ],
     registries: /^https:\/\/registry\.npmjs\.org\/?$/,
     identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i,
@@ -37,8 +56,8 @@ const kinds: Readonly<Record<string, PackageKind>> = {
   },
   pypi: {
     runtimes: [
-      { command: 'uvx', before: [] },
-      { command: 'pipx', before: ['run'] }
+      { command: 'uvx', before: [], options: { flags: ['-q', '--quiet'], valued: ['-p', '--python'] } },
+      { command: 'pipx', before: ['run'], options: { flags: ['-q', '--quiet'], valued: ['--python'] } }
     ],
     registries: /^https:\/\/pypi\.org(\/simple)?\/?$/,
     identifier: /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i,
@@ -46,8 +65,8 @@ const kinds: Readonly<Record<string, PackageKind>> = {
   },
   oci: {
     runtimes: [
-      { command: 'docker', before: run },
-      { command: 'podman', before: run }
+      { command: 'docker', before: run, options: containerOptions },
+      { command: 'podman', before: run, options: containerOptions }
     ],
     registries: /^https:\/\/(docker\.io|ghcr\.io|quay\.io|mcr\.microsoft\.com)\/?$/,
     identifier: /^[a-z0-9][a-z0-9._-]*(:\d+)?(\/[a-z0-9._-]+)*(:[\w][\w.-]*)?(@sha256:[0-9a-f]{64})?$/i,
@@ -55,7 +74,7 @@ const kinds: Readonly<Record<string, PackageKind>> = {
       version === undefined || /[@:][^/]*$/.test(identifier) ? identifier : `${identifier}:${version}`
   },
   nuget: {
-    runtimes: [{ command: 'dnx', before: [], after: ['--yes', '--'] }],
+    runtimes: [{ command: 'dnx', before: [], after: ['--yes', '--'], options: { flags: ['--yes'], valued: [] } }],
     registries: /^https:\/\/api\.nuget\.org(\/v3\/index\.json)?\/?$/,
     identifier: /^[a-z0-9_][a-z0-9._-]*$/i,
     target: joined('@')
@@ -123,6 +142,20 @@ function variableProblem({ name, value, default: fallback }: EntryPair): string 
     : undefined
 }
 
+const runtimeOf = (kind: PackageKind, hint: string | undefined): Runtime =>
+  kind.runtimes.find(({ command }) => command === hint) ?? kind.runtimes[0]
+
+/** Returns the reason why an argument before the package is refused, if any: the package named must be what runs. */
+function runtimeArgumentProblem(argument: EntryArgument, runtime: Runtime, target: string): string | undefined {
+  const { type, name = '', value } = argument
+  const { flags, valued } = runtime.options
+  const isAllowed =
+    type === 'positional'
+      ? value !== undefined && [...runtime.before, ...flags, target].includes(value)
+      : (takesValue(argument) ? valued : flags).includes(name)
+  return isAllowed ? undefined : `it gives ${runtime.command} an argument with which something else could run`
+}
+
 /** Returns the reason why the gateway cannot run a package, if any. */
 function packageProblem(item: EntryPackage): string | undefined {
   const { registryType, registryBaseUrl, identifier, version, transport, runtimeHint, runtimeArguments = [] } = item
@@ -135,7 +168,12 @@ function packageProblem(item: EntryPackage): string | undefined {
     return 'the name or version of its package is not valid'
   const isKnown = runtimeHint === undefined || kind.runtimes.some(({ command }) => command === runtimeHint)
   if (!isKnown && runtimeArguments.length > 0) return `it needs the runtime "${runtimeHint}", which is not supported`
-  return item.environmentVariables?.map(variableProblem).find(Boolean)
+  const runtime = runtimeOf(kind, runtimeHint)
+  const target = kind.target(identifier, version)
+  return (
+    runtimeArguments.map((argument) => runtimeArgumentProblem(argument, runtime, target)).find(Boolean) ??
+    item.environmentVariables?.map(variableProblem).find(Boolean)
+  )
 }
 
 /** Reads how a package is run. Returns the reason if the gateway cannot run it. */
@@ -150,7 +188,7 @@ export function planCommand(item: EntryPackage): CommandPlan | string {
   })
   return {
     inputs,
-    runtime: kind.runtimes.find(({ command }) => command === runtimeHint) ?? kind.runtimes[0],
+    runtime: runtimeOf(kind, runtimeHint),
     target: kind.target(identifier, version),
     isContainer: registryType === 'oci',
     runtimeArguments: argumentSlots(item.runtimeArguments, inputs),
