@@ -3,7 +3,7 @@ import { createListChangeNotifier, type ListChangeNotifier } from '../mcp/list-c
 import type { ListRefresh } from './list-refresh.ts'
 import { parseUpdate } from '../protocol/notifications.ts'
 import { createSignal } from '../lib/signal.ts'
-import { createSubscriptions, type Subscriptions } from '../mcp/resource-subscriptions.ts'
+import { createSubscriptions, type Subscriptions } from '../mcp/subscriptions/resource-subscriptions.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import { createWatchSession } from '../upstream/watch/watch-session.ts'
 import type { GatewayBase } from './base.ts'

@@ -10,14 +10,14 @@ import {
   createSessionSubscriptions,
   MAX_SUBSCRIPTIONS,
   type SubscriptionParts
-} from './session-subscriptions.ts'
+} from './subscriptions/session-subscriptions.ts'
 import type { SessionRelay } from './session-relay.ts'
 import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
 import { notificationText } from '../protocol/jsonrpc-text.ts'
 import type { Method, Methods, ResultSender } from './method.ts'
 import { type Session, currentStreamOf, type SessionSubscriptions } from './sessions/client-sessions.ts'
 import type { QuotaGuard } from './quota-guard.ts'
-import { mayTrySubscribing, recordSubscribeAnswer } from './undeclared-subscriptions.ts'
+import { mayTrySubscribing, recordSubscribeAnswer } from './subscriptions/undeclared-subscriptions.ts'
 
 /**
  * Returns the session; these methods keep state in it (mcp-proxy.md#client-sessions). Throws ProtocolError if absent.

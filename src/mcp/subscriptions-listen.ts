@@ -11,12 +11,12 @@ import {
   MAX_SUBSCRIPTIONS,
   type SubscriptionParts,
   withSubscribeTimeout
-} from './session-subscriptions.ts'
+} from './subscriptions/session-subscriptions.ts'
 import { isLonger } from '../protocol/jsonrpc.ts'
 import { tooLong } from './messages/lengths.ts'
 import { notificationText } from '../protocol/jsonrpc-text.ts'
 import type { QuotaGuard } from './quota-guard.ts'
-import { mayTrySubscribing, recordSubscribeAnswer } from './undeclared-subscriptions.ts'
+import { mayTrySubscribing, recordSubscribeAnswer } from './subscriptions/undeclared-subscriptions.ts'
 import type { ListChangeNotifier, ListChangeSubscriber } from './list-change-notifier.ts'
 import type { SessionSubscriptions } from './sessions/client-sessions.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { parseUpdate } from '../../src/protocol/notifications.ts'
-import { createSubscriptions } from '../../src/mcp/resource-subscriptions.ts'
+import { createSubscriptions } from '../../src/mcp/subscriptions/resource-subscriptions.ts'
 
 const nothing = { members: '', meta: '' }
 

@@ -1,8 +1,8 @@
-import type { Negotiation } from '../registry/model/model.ts'
-import { errorCode } from '../upstream/era-bridge.ts'
-import { hasMethod, noteMethod } from '../catalog/undeclared-methods.ts'
-import type { Answer } from '../upstream/transport/call.ts'
-import { codes } from '../protocol/jsonrpc.ts'
+import type { Negotiation } from '../../registry/model/model.ts'
+import { errorCode } from '../../upstream/era-bridge.ts'
+import { hasMethod, noteMethod } from '../../catalog/undeclared-methods.ts'
+import type { Answer } from '../../upstream/transport/call.ts'
+import { codes } from '../../protocol/jsonrpc.ts'
 
 /** Returns true if a legacy server without declared subscriptions may still be asked for one. */
 export const mayTrySubscribing = (negotiation: Negotiation | null): negotiation is Negotiation =>

@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ExtraParams } from '../protocol/notifications.ts'
-import { aliasOf, type CurrentScopes, type ResourceTarget } from '../catalog/scope.ts'
-import type { Quota } from '../lib/quota.ts'
+import type { ExtraParams } from '../../protocol/notifications.ts'
+import { aliasOf, type CurrentScopes, type ResourceTarget } from '../../catalog/scope.ts'
+import type { Quota } from '../../lib/quota.ts'
 import { isPartOf, type Subscriptions } from './resource-subscriptions.ts'
-import type { RequestContext } from './sessions/request-context.ts'
-import { canFollow } from '../catalog/undeclared-methods.ts'
-import type { SessionSubscriptions } from './sessions/client-sessions.ts'
+import type { RequestContext } from '../sessions/request-context.ts'
+import { canFollow } from '../../catalog/undeclared-methods.ts'
+import type { SessionSubscriptions } from '../sessions/client-sessions.ts'
 
 /** Sends a subscription request in the client's own session with a server; false if there is none or it was refused. */
 export type SubscribeUpstream = (

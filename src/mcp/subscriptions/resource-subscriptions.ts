@@ -1,4 +1,4 @@
-import type { ExtraParams } from '../protocol/notifications.ts'
+import type { ExtraParams } from '../../protocol/notifications.ts'
 
 /** Receiver of updates of resources: a client session or a `subscriptions/listen` stream. */
 export interface Subscriber {
