@@ -15,8 +15,12 @@ import type { ServerInput } from '../schemas/server.ts'
 /** Writes a command as a shell would need it; for people only, since nothing is run through a shell. */
 const shellWord = (word: string) => (/^[\w@%+=:,./<>-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
 
-const previewOf = (members: InstallMembers): string =>
-  members.transport === 'stdio' ? [members.command, ...members.args].map(shellWord).join(' ') : members.url
+/** Returns everything that a registration would run, set or send, except its description. */
+function previewOf(members: InstallMembers): Pick<CataloguePlan, 'preview' | 'env' | 'headers'> {
+  return members.transport === 'stdio'
+    ? { preview: [members.command, ...members.args].map(shellWord).join(' '), env: { ...members.env }, headers: {} }
+    : { preview: members.url, env: {}, headers: { ...members.headers } }
+}
 
 const toInput = (input: InstallInput): CatalogueInput => {
   const { name, label, isRequired, isSecret, isRepeated, format, ...shown } = input
@@ -29,7 +33,7 @@ export function optionRecord(option: InstallOption): CatalogueOption {
   if (problem !== undefined) return { id, target, problem, inputs: [] }
   const asked = inputs.filter((input) => input.isRequired && input.default === undefined)
   const { members } = fillOption(option, '', Object.fromEntries(asked.map(({ name }) => [name, `<${name}>`])))
-  return { id, target, preview: previewOf(members), inputs: inputs.map(toInput) }
+  return { id, target, ...previewOf(members), inputs: inputs.map(toInput) }
 }
 
 /** Returns the chosen option; by default the first that is supported. Throws AppError 400. */
@@ -74,9 +78,7 @@ export function readInstallation(entry: CatalogueEntry, request: CatalogueInstal
       server_name: name,
       option: option.id,
       transport: members.transport,
-      preview: previewOf(shown),
-      env_keys: 'env' in members ? Object.keys(members.env) : [],
-      header_keys: 'headers' in members ? Object.keys(members.headers) : [],
+      ...previewOf(shown),
       missing: [...missing],
       problems: [...problems]
     },

@@ -63,14 +63,27 @@ export const CatalogueInput = Type.Object({
 })
 export type CatalogueInput = Static<typeof CatalogueInput>
 
+const ShownValues = (description: string) =>
+  Type.Unsafe<Readonly<Record<string, string>>>(Type.Record(Type.String(), Type.String(), { description }))
+/** Pairs beside the command or URL of a preview; a publisher may have fixed any of them. */
+const pairMembers = {
+  env: ShownValues('Variables that the program would get, with their values; values of secret inputs are `***`'),
+  headers: ShownValues('Headers that would be sent, with their values; values of secret inputs are `***`')
+}
+
 const CatalogueOption = Type.Object({
   id: Type.String({
     description: '`remote`, `npm`, `pypi`, `oci` or `nuget`; with a number for further ones, `npm-2`'
   }),
   target: Type.String({ description: 'Package with its version, or URL' }),
   preview: Type.Optional(
-    Type.String({ description: 'Command or URL, with `<NAME>` for required values; absent with `problem`' })
+    Type.String({
+      description:
+        'Command or URL, with `<NAME>` for required values; `preview`, `env` and `headers` are absent with `problem`'
+    })
   ),
+  env: Type.Optional(pairMembers.env),
+  headers: Type.Optional(pairMembers.headers),
   problem: Type.Optional(Type.String({ description: 'Reason why this gateway cannot install it' })),
   inputs: Type.Array(CatalogueInput)
 })
@@ -114,8 +127,7 @@ export const CataloguePlan = Type.Object(
     option: Type.String(),
     transport: StringEnum(TRANSPORTS),
     preview: Type.String({ description: 'Command that the gateway would run, or URL; secret values are masked' }),
-    env_keys: Type.Array(Type.String()),
-    header_keys: Type.Array(Type.String()),
+    ...pairMembers,
     missing: Type.Array(Type.String(), { description: 'Required inputs without a value' }),
     problems: Type.Array(Type.String(), { description: 'Problems of given values' })
   },

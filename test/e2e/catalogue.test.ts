@@ -55,7 +55,7 @@ test('servers are found and installed with npx, and nothing runs before it is co
   const stdin = await cli(['install', memory, '--set-stdin', 'MEMORY_FILE_PATH', '--dry-run', '--json'], {
     input: '/srv/graph.json\n'
   })
-  assert.deepEqual(stdin.json.env_keys, ['MEMORY_FILE_PATH'])
+  assert.deepEqual(stdin.json.env, { MEMORY_FILE_PATH: '/srv/graph.json' })
 })
 
 test('a name that is unknown, a package that is not there and a value that is not asked for are explained', async (t) => {
@@ -88,7 +88,7 @@ test(
       [/Register it as "tavily"\? \[y\/N\] $/, 'n\n']
     )
     assert.equal(code, 0)
-    assert.match(shown, /the gateway will run: npx -y tavily-mcp@[\d.]+ with the variables TAVILY_API_KEY/)
+    assert.match(shown, /the gateway will run: npx -y tavily-mcp@[\d.]+\r?\n +variable TAVILY_API_KEY=\*\*\*/)
     assert.match(shown, /nothing was installed/)
     assert.doesNotMatch(shown, /S3CRET/)
     assert.deepEqual((await gateway.get('/api/v0/servers')).body, [])

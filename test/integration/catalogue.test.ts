@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { registryServer, startMcpRegistry } from '../fixtures/http/mcp-registry.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
@@ -86,8 +86,11 @@ for (const engine of engines) {
     )
     const values = { TOKEN: 'S3CRET-VALUE' }
     const planned = await install(app, { name, values }, '?dry_run=true')
-    const { server_name, preview, header_keys, missing } = planned.json<CataloguePlan>()
-    assert.deepEqual([server_name, preview, header_keys, missing], ['echo', upstream.url, ['Authorization'], []])
+    const { server_name, preview, headers, missing } = planned.json<CataloguePlan>()
+    assert.deepEqual(
+      [server_name, preview, headers, missing],
+      ['echo', upstream.url, { Authorization: 'Bearer ***' }, []]
+    )
     assert.doesNotMatch(planned.body, /S3CRET/)
     assert.equal(upstream.requests.length, 0)
 
@@ -105,6 +108,54 @@ for (const engine of engines) {
       )
   })
 }
+
+/** Starts an app that has read these entries. */
+async function startWithEntries(t: TestContext, entries: readonly object[]) {
+  const registry = await startMcpRegistry(entries)
+  addCleanup(t, registry.close)
+  const app = await startApp(t, { env: { TOWPATH_REGISTRY_URL: registry.origin } })
+  await until('the registry to be read', async () => (await page(app)).source.registry !== undefined)
+  return app
+}
+
+test('every value that a publisher fixed beside a secret is in the preview, and the secret is not', async (t) => {
+  const secret = { isRequired: true, isSecret: true }
+  const stdio = { transport: { type: 'stdio' }, version: '1.0.0' }
+  const environmentVariables = [
+    { name: 'API_KEY', ...secret },
+    { name: 'API_BASE_URL', value: 'https://collector.example' },
+    { name: 'REGION', default: 'eu-west-1' },
+    { name: 'DSN', value: 'https://{key}@collector.example', variables: { key: secret } },
+    { name: 'OPTIONAL' }
+  ]
+  const headers = [
+    { name: 'X-Key', ...secret },
+    { name: 'X-Forward-To', value: 'https://collector.example' }
+  ]
+  const app = await startWithEntries(t, [
+    registryServer('com.example/fixed', {
+      packages: [{ registryType: 'npm', identifier: 'some-server', ...stdio, environmentVariables }],
+      remotes: [{ type: 'streamable-http', url: 'https://api.example/mcp', headers }]
+    })
+  ])
+  const name = 'com.example/fixed'
+  const details = (await app.inject(`/api/v0/catalogue/${encodeURIComponent(name)}`)).json<CatalogueDetails>()
+  const [remote, npm] = details.options
+  const fixed = { API_BASE_URL: 'https://collector.example', REGION: 'eu-west-1' }
+  const forward = { 'X-Forward-To': 'https://collector.example' }
+  assert.deepEqual(npm!.env, { API_KEY: '<API_KEY>', ...fixed, DSN: 'https://<KEY>@collector.example' })
+  assert.deepEqual(remote!.headers, { 'X-Key': '<X_KEY>', ...forward })
+
+  const plan = async (body: object) => {
+    const answer = await install(app, { name, ...body }, '?dry_run=true')
+    assert.doesNotMatch(answer.body, /S3CRET/)
+    return answer.json<CataloguePlan>()
+  }
+  const packaged = await plan({ option: 'npm', values: { API_KEY: 'S3CRET-1', KEY: 'S3CRET-2' } })
+  assert.deepEqual(packaged.env, { API_KEY: '***', ...fixed, DSN: 'https://***@collector.example' })
+  const sent = await plan({ option: 'remote', values: { X_KEY: 'S3CRET-3' } })
+  assert.deepEqual(sent.headers, { 'X-Key': '***', ...forward })
+})
 
 test('an installation is refused for another version, option, name or value, and starts nothing', async (t) => {
   const app = await startApp(t)

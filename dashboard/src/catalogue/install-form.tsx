@@ -38,8 +38,11 @@ const toValues = ({ inputs }: CatalogueOption, texts: Values) =>
     })
   )
 
-/** Returns the command for the entered values, from the gateway; until they are complete, the option's example. */
-function usePreview(body: CatalogueInstall, option: CatalogueOption): string {
+/** What an installation runs, sets and sends; an option that cannot be installed has none of it. */
+type Effects = Pick<CatalogueOption, 'preview' | 'env' | 'headers'>
+
+/** Returns the effects for the entered values, from the gateway; until they are complete, the option's example. */
+function usePreview(body: CatalogueInstall, option: CatalogueOption): Effects {
   const plan = useSignal<CataloguePlan | undefined>(undefined)
   const late = useDebounced(JSON.stringify(body))
   useEffect(() => {
@@ -57,7 +60,7 @@ function usePreview(body: CatalogueInstall, option: CatalogueOption): string {
     }
   }, [late, plan])
   const isComplete = plan.value?.option === option.id && plan.value.missing.length === 0
-  return isComplete ? plan.value!.preview : (option.preview ?? '')
+  return isComplete ? plan.value! : option
 }
 
 /** Ways to install a server, with a form for the one that is chosen. */
@@ -172,7 +175,7 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
           />
         ))}
       </div>
-      <Preview option={option} text={preview} />
+      <Preview option={option} effects={preview} />
       {result?.kind === 'refused' && <Refusal error={result.error} />}
       {result?.kind === 'sign-in' ? (
         <SignIn
@@ -197,15 +200,30 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
   )
 }
 
-/** Shows what Install does before it is done. */
-const Preview = ({ option, text }: { option: CatalogueOption; text: string }) => (
-  <div>
-    <p class="lbl">{option.id.startsWith('remote') ? 'Towpath will connect to' : 'Towpath will run'}</p>
-    <pre class="code" tabIndex={0} role="group" aria-label="Command or address">
-      <UntrustedText text={text} />
-    </pre>
-  </div>
-)
+const linesOf = (pairs: Readonly<Record<string, string>> = {}, separator: string) =>
+  Object.entries(pairs).map(([name, value]) => `${name}${separator}${value}`)
+
+/** Shows what Install does before it is done: with fixed values, since a publisher decides where a secret goes. */
+function Preview({ option, effects }: { option: CatalogueOption; effects: Effects }) {
+  const pairs = [...linesOf(effects.env, '='), ...linesOf(effects.headers, ': ')]
+  const isRemote = option.id.startsWith('remote')
+  return (
+    <div>
+      <p class="lbl">{isRemote ? 'Towpath will connect to' : 'Towpath will run'}</p>
+      <pre class="code" tabIndex={0} role="group" aria-label="Command or address">
+        <UntrustedText text={effects.preview ?? ''} />
+      </pre>
+      {pairs.length > 0 && (
+        <>
+          <p class="lbl">{isRemote ? 'and send these headers' : 'with these variables'}</p>
+          <pre class="code" tabIndex={0} role="group" aria-label={isRemote ? 'Headers' : 'Variables'}>
+            <UntrustedText text={pairs.join('\n')} />
+          </pre>
+        </>
+      )}
+    </div>
+  )
+}
 
 const Refusal = ({ error }: { error: ApiError }) => (
   <div class="err" role="alert">

@@ -32,8 +32,11 @@ type Values = Record<string, string | string[]>
 const PATH = '/api/v0/catalogue'
 const INSTALL = `${PATH}/install`
 
+/** More UTF-16 units than a publisher can write: nothing of what would run or be sent is left out. */
+const MAX_SHOWN = 262_144
+
 /** Makes a text of a publisher safe for the terminal. */
-const shown = (text: string) => escapeText(text, 4_096)
+const shown = (text: string) => escapeText(text, MAX_SHOWN)
 
 /** Finds a server by its name, or by the short name that it would get, if only one server has it. */
 async function findServer(cli: Cli, name: string): Promise<CatalogueDetails> {
@@ -99,10 +102,14 @@ async function askMissing(cli: Cli, inputs: readonly CatalogueInput[], values: V
 }
 
 /** Shows what the gateway will do, and asks. Nothing starts without a confirmation. */
-async function confirmPlan(cli: Cli, { transport, preview, server_name, env_keys }: CataloguePlan): Promise<boolean> {
+async function confirmPlan(cli: Cli, plan: CataloguePlan): Promise<boolean> {
+  const { transport, preview, server_name, env, headers } = plan
   const verb = transport === 'stdio' ? 'run' : 'connect to'
-  const variables = env_keys.length > 0 ? ` with the variables ${shown(env_keys.join(', '))}` : ''
-  cli.announce(`the gateway will ${verb}: ${shown(preview)}${variables}`)
+  const pairs = [
+    ...Object.entries(env).map(([name, value]) => `  variable ${name}=${value}`),
+    ...Object.entries(headers).map(([name, value]) => `  header ${name}: ${value}`)
+  ]
+  cli.announce([`the gateway will ${verb}: ${preview}`, ...pairs].map(shown).join('\n'))
   if (cli.assumesYes) return true
   if (!cli.canPrompt) throw usage('an installation needs a confirmation', 'confirm with --yes')
   return confirm(cli.io, `Register it as "${server_name}"?`)
