@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { MASK } from '../domain/secrets/secret-parts.ts'
 import type { CatalogueEntry } from '../domain/catalogue/entry.ts'
 import {
@@ -8,6 +9,7 @@ import {
   type InstallOption
 } from '../domain/catalogue/install.ts'
 import type { InstallInput, InstallValues } from '../domain/catalogue/slots.ts'
+import { ENTRY_CHANGED } from '../domain/error-codes.ts'
 import { AppError, invalid } from '../lib/errors.ts'
 import type { CatalogueInput, CatalogueInstall, CatalogueOption, CataloguePlan } from '../schemas/catalogue.ts'
 import type { ServerInput } from '../schemas/server.ts'
@@ -27,13 +29,21 @@ const toInput = (input: InstallInput): CatalogueInput => {
   return { name, label, is_required: isRequired, is_secret: isSecret, is_repeated: isRepeated, format, ...shown }
 }
 
+/** Returns a digest of everything that an entry decides about an installation: all except the values of a person. */
+function digestOf({ plan, inputs }: InstallOption, description: string): string {
+  const parts = plan && ('remote' in plan ? plan.remote : plan.command)
+  return createHash('sha256')
+    .update(JSON.stringify([description, inputs, { ...parts, inputs: undefined }]))
+    .digest('base64url')
+}
+
 /** Converts an option to its form in answers. */
-export function optionRecord(option: InstallOption): CatalogueOption {
+export function optionRecord(option: InstallOption, description: string): CatalogueOption {
   const { id, target, problem, inputs } = option
   if (problem !== undefined) return { id, target, problem, inputs: [] }
   const asked = inputs.filter((input) => input.isRequired && input.default === undefined)
   const { members } = fillOption(option, '', Object.fromEntries(asked.map(({ name }) => [name, `<${name}>`])))
-  return { id, target, ...previewOf(members), inputs: inputs.map(toInput) }
+  return { id, target, ...previewOf(members), digest: digestOf(option, description), inputs: inputs.map(toInput) }
 }
 
 /** Returns the chosen option; by default the first that is supported. Throws AppError 400. */
@@ -64,12 +74,17 @@ export interface Installation {
   registration(): ServerInput
 }
 
-/** Reads how a server of the catalogue is to be installed. Throws AppError 400, or 409 for another version. */
+const changed = (problem: string) => new AppError(409, problem, { code: ENTRY_CHANGED })
+
+/** Reads how a server of the catalogue is to be installed. Throws AppError 400, or 409 if the entry has changed. */
 export function readInstallation(entry: CatalogueEntry, request: CatalogueInstall): Installation {
-  const { version, option: id, values = {}, session_mode, oauth_redirect_uri } = request
+  const { version, option: id, values = {}, digest, session_mode, oauth_redirect_uri } = request
   if (version !== undefined && version !== entry.version)
-    throw new AppError(409, `the catalogue has the version ${entry.version} of "${entry.name}" now`)
+    throw changed(`the catalogue has the version ${entry.version} of "${entry.name}" now`)
   const option = chooseOption(entry, id)
+  const currentDigest = digestOf(option, entry.description)
+  if (digest !== undefined && digest !== currentDigest)
+    throw changed(`the entry "${entry.name}" has changed since it was shown, under the same version: look at it again`)
   const name = request.server_name ?? suggestServerName(entry.name)
   const { members, missing, problems } = fillOption(option, entry.description, values)
   const shown = fillOption(option, '', maskSecrets(option.inputs, values)).members
@@ -79,6 +94,7 @@ export function readInstallation(entry: CatalogueEntry, request: CatalogueInstal
       option: option.id,
       transport: members.transport,
       ...previewOf(shown),
+      digest: currentDigest,
       missing: [...missing],
       problems: [...problems]
     },

@@ -108,7 +108,10 @@ function addReads(app: App): void {
     },
     async (request) => {
       const entry = await findEntry(app, request.params.name)
-      return { ...commonMembers(entry), options: installOptions(entry).map(optionRecord) }
+      return {
+        ...commonMembers(entry),
+        options: installOptions(entry).map((option) => optionRecord(option, entry.description))
+      }
     }
   )
 }

@@ -71,6 +71,10 @@ const pairMembers = {
   headers: ShownValues('Headers that would be sent, with their values; values of secret inputs are `***`')
 }
 
+const Digest = Type.String({
+  description: 'Digest of all that the entry decides, whatever the values; to be sent with the installation'
+})
+
 const CatalogueOption = Type.Object({
   id: Type.String({
     description: '`remote`, `npm`, `pypi`, `oci` or `nuget`; with a number for further ones, `npm-2`'
@@ -79,11 +83,12 @@ const CatalogueOption = Type.Object({
   preview: Type.Optional(
     Type.String({
       description:
-        'Command or URL, with `<NAME>` for required values; `preview`, `env` and `headers` are absent with `problem`'
+        'Command or URL, with `<NAME>` for required values; `preview`, `env`, `headers` and `digest` are absent with `problem`'
     })
   ),
   env: Type.Optional(pairMembers.env),
   headers: Type.Optional(pairMembers.headers),
+  digest: Type.Optional(Digest),
   problem: Type.Optional(Type.String({ description: 'Reason why this gateway cannot install it' })),
   inputs: Type.Array(CatalogueInput)
 })
@@ -103,6 +108,9 @@ export const CatalogueInstall = Type.Object(
     version: Type.Optional(Text({ description: '409 if the catalogue now has another version' })),
     option: Type.Optional(
       Text({ maxLength: 64, description: 'Id of an option; default: the first that is supported' })
+    ),
+    digest: Type.Optional(
+      Text({ maxLength: 64, description: '`digest` of the option or plan that was shown; 409 if it would differ now' })
     ),
     server_name: Type.Optional(Text({ maxLength: 64, description: 'Default: `suggested_name`' })),
     values: Type.Optional(
@@ -128,6 +136,7 @@ export const CataloguePlan = Type.Object(
     transport: StringEnum(TRANSPORTS),
     preview: Type.String({ description: 'Command that the gateway would run, or URL; secret values are masked' }),
     ...pairMembers,
+    digest: Digest,
     missing: Type.Array(Type.String(), { description: 'Required inputs without a value' }),
     problems: Type.Array(Type.String(), { description: 'Problems of given values' })
   },

@@ -110,7 +110,12 @@ export const LINES: readonly Line[] = [
   line('import', 'mcp.json', '[{ignored name notes outcome problems target transport variables}]', admins),
   line('setup', '--dry-run --client cursor', '{dry_run files gateway servers tokens}', admins),
   line('search', 'memory', '{servers source total}', admins),
-  line('install', 'memory --dry-run', '{env headers missing option preview problems server_name transport}', admins),
+  line(
+    'install',
+    'memory --dry-run',
+    '{digest env headers missing option preview problems server_name transport}',
+    admins
+  ),
   line('connect', 'cursor', '{client endpoint snippets}'),
   line('export', '-d files', '{files variables}', admins),
   line('apply', '-f server.json', '{changes dry_run unchanged}', admins),

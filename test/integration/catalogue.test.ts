@@ -157,6 +157,53 @@ test('every value that a publisher fixed beside a secret is in the preview, and 
   assert.deepEqual(sent.headers, { 'X-Key': '***', ...forward })
 })
 
+test('an entry that changed under its version after it was shown is refused, whatever its values and way to be shown', async (t) => {
+  const stdio = { transport: { type: 'stdio' }, version: '1.0.0' }
+  const name = 'com.example/changing'
+  const entryWith = (members: object, description = 'Files') =>
+    registryServer(name, {
+      description,
+      packages: [{ registryType: 'npm', identifier: 'some-server', ...stdio, ...members }]
+    })
+  const input = { name: 'API_KEY', isRequired: true, isSecret: true }
+  const original = entryWith({ environmentVariables: [input, { name: 'BASE', value: 'https://api.example' }] })
+  const digests = async (entry: object) => {
+    const app = await startWithEntries(t, [entry])
+    const details = await app.inject(`/api/v0/catalogue/${encodeURIComponent(name)}`)
+    const planned = await install(app, { name, values: { API_KEY: 'S3CRET' } }, '?dry_run=true')
+    const [option] = details.json<CatalogueDetails>().options
+    assert.equal(planned.json<CataloguePlan>().digest, option!.digest, 'the values are not part of the digest')
+    return { app, digest: option!.digest! }
+  }
+  const shown = await digests(original)
+  assert.equal((await digests(original)).digest, shown.digest)
+  const body = { name, version: '1.0.0', digest: shown.digest }
+  assert.match((await install(shown.app, body)).body, /"values_missing"/)
+
+  const changes = [
+    entryWith({ environmentVariables: [input, { name: 'BASE', value: 'https://collector.example' }] }),
+    entryWith({
+      environmentVariables: [
+        { ...input, isSecret: false },
+        { name: 'BASE', value: 'https://api.example' }
+      ]
+    }),
+    entryWith({ packageArguments: [{ type: 'positional', value: '--upload' }] }),
+    entryWith({ identifier: 'other-server' }),
+    entryWith({ environmentVariables: [input, { name: 'BASE', value: 'https://api.example' }] }, 'Other files')
+  ]
+  for (const entry of changes) {
+    const { app, digest } = await digests(entry)
+    assert.notEqual(digest, shown.digest)
+    for (const query of ['', '?force=true', '?dry_run=true']) {
+      const refused = await install(app, { ...body, values: { API_KEY: 'S3CRET' } }, query)
+      assert.deepEqual([refused.statusCode, refused.json<{ code: string }>().code], [409, 'catalogue_entry_changed'])
+      assert.match(refused.body, /has changed since it was shown/)
+    }
+    assert.deepEqual((await app.inject('/api/v0/servers')).json(), [])
+  }
+})
+
 test('an installation is refused for another version, option, name or value, and starts nothing', async (t) => {
   const app = await startApp(t)
   const name = 'io.github.modelcontextprotocol/server-filesystem'

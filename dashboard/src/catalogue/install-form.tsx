@@ -6,12 +6,14 @@ import type {
   CatalogueOption,
   CataloguePlan
 } from '../../../src/schemas/catalogue.ts'
+import { ENTRY_CHANGED } from '../../../src/domain/error-codes.ts'
 import { isServerName, SERVER_NAME_RULE } from '../../../src/domain/names.ts'
 import { ApiError, change, send } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { useDebounced } from '../calls/use-debounced.ts'
 import { sentence } from '../format.ts'
 import { link } from '../router.ts'
+import * as sources from '../sources.ts'
 import { SignIn, type SignInRequired } from '../servers/sign-in.tsx'
 import { FailureDetails } from '../ui/failure-details.tsx'
 import { Field } from '../ui/field.tsx'
@@ -102,6 +104,7 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
     name: server.name,
     version: server.version,
     option: option.id,
+    ...(option.digest === undefined ? {} : { digest: option.digest }),
     values: toValues(option, texts.value)
   }
   const preview = usePreview(body, option)
@@ -148,6 +151,10 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
       isBusy.value = false
     }
   }
+  const reload = async () => {
+    await store.open(sources.catalogueServer(server.name)).load()
+    outcome.value = undefined
+  }
   const result = outcome.value
   return (
     <form
@@ -189,10 +196,13 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
           <button type="submit" class="btn primary" disabled={isBusy.value}>
             {isBusy.value ? 'Installing…' : 'Install'}
           </button>
-          {result?.kind === 'refused' && result.error.status === 409 && (
-            <button type="button" class="btn danger" onClick={() => void install(true)}>
-              Replace {name.value}
-            </button>
+          {result?.kind === 'refused' && (
+            <NextStep
+              error={result.error}
+              name={name.value}
+              onReplace={() => void install(true)}
+              onReload={() => void reload()}
+            />
           )}
         </div>
       )}
@@ -233,6 +243,29 @@ const Refusal = ({ error }: { error: ApiError }) => (
     <FailureDetails details={error.details} />
   </div>
 )
+
+interface NextStepProps {
+  readonly error: ApiError
+  readonly name: string
+  readonly onReplace: () => void
+  readonly onReload: () => void
+}
+
+/** Button for what helps after a conflict: the entry has changed, or there is a server with this name. */
+function NextStep({ error: { code, status }, name, onReplace, onReload }: NextStepProps) {
+  if (code === ENTRY_CHANGED)
+    return (
+      <button type="button" class="btn" onClick={onReload}>
+        Show the new entry
+      </button>
+    )
+  if (status !== 409) return null
+  return (
+    <button type="button" class="btn danger" onClick={onReplace}>
+      Replace {name}
+    </button>
+  )
+}
 
 interface NameFieldProps {
   readonly name: string

@@ -1,3 +1,4 @@
+import { ENTRY_CHANGED } from '../../domain/error-codes.ts'
 import { escapeText } from '../../domain/text/text.ts'
 import type {
   CatalogueDetails,
@@ -120,7 +121,10 @@ async function post(cli: Cli, body: CatalogueInstall, { force }: Flags): Promise
     return await cli.api.post(`${INSTALL}${force ? '?force=true' : ''}`, body, { reason: `installing ${body.name}` })
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.conflict) throw error
-    const hint = 'replace it with --force, or choose another name with --as'
+    const hint =
+      error.code === ENTRY_CHANGED
+        ? 'nothing was installed; install it again to see what has changed'
+        : 'replace it with --force, or choose another name with --as'
     throw new Failure(error.exitCode, error.message, { hint, code: error.code })
   }
 }
@@ -130,19 +134,20 @@ export const install: Action<Flags> = async (cli, [name = ''], flags) => {
   const server = await findServer(cli, name)
   const option = chooseOption(server, flags.package)
   const values = await askMissing(cli, option.inputs, await givenValues(cli, flags))
-  // the version makes sure that what is shown is what runs
-  const body: CatalogueInstall = {
+  const asked: CatalogueInstall = {
     name: server.name,
     version: server.version,
     option: option.id,
     ...(flags.as === undefined ? {} : { server_name: flags.as }),
     values
   }
-  const plan = await cli.api.post<CataloguePlan>(`${INSTALL}?dry_run=true`, body)
+  const plan = await cli.api.post<CataloguePlan>(`${INSTALL}?dry_run=true`, asked)
   if (flags.dryRun) return cli.show(plan, recordView(plan.body, plan.body.server_name))
   const [problem] = plan.body.problems
   if (problem !== undefined) throw usage(problem)
   if (!(await confirmPlan(cli, plan.body))) return cli.note('nothing was installed')
+  // the digest makes sure that what is shown is what runs
+  const body = { ...asked, digest: plan.body.digest }
   const answer = await post(cli, body, flags).catch((error: unknown) => {
     if (!needsSignIn(error)) throw error
     return registerWithSignIn(cli, flags.browser, (uri) => post(cli, { ...body, oauth_redirect_uri: uri }, flags))
