@@ -14,6 +14,7 @@ import type {
 } from '../registry/model/model.ts'
 import { valueOf, withMembers, members } from '../json/json.ts'
 import { unlistedMembers } from './item-shape.ts'
+import { appUrisOf } from './app-references.ts'
 import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
 import { leftOutOf, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from '../protocol/param-headers.ts'
@@ -39,6 +40,8 @@ export interface Item {
   readonly enabled: boolean
   /** Arguments of a tool that are also sent as HTTP headers. */
   readonly paramHeaders: ParamHeaders
+  /** Addresses of the interfaces that a tool names, as its server wrote them. */
+  readonly appUris: readonly string[]
   /** Reason that the item is not served, if any. */
   readonly problem: Problem | undefined
 }
@@ -63,6 +66,8 @@ export interface CatalogServer {
   readonly fault: Fault | undefined
   /** Returns all items of a kind, including disabled ones, in the upstream's order. */
   items(kind: ItemKind): readonly Item[]
+  /** Tools that name an interface, including disabled ones. */
+  readonly appTools: readonly Item[]
   /** Finds an item by its name or URI at the upstream, or by its alias. */
   find(kind: ItemKind, name: string): Item | undefined
   /** Returns the enabled items as MCP list entries. `isBare`: tools and prompts without the server prefix. */
@@ -172,6 +177,7 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
   const byName = new Map<ItemKind, Map<string, Item>>()
   const listings = new Map<string, Listing>()
   let leftOut: LeftOut | undefined | null = null
+  const appTools: Item[] = []
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
   const server: CatalogServer = {
     stored,
@@ -184,6 +190,7 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
     unusable,
     fault,
     items,
+    appTools,
     find: (kind, name) => byName.get(kind)?.get(name),
     listing(kind, isBare = false) {
       const key = isBare && isNamed(kind) ? `bare ${kind}` : kind
@@ -205,9 +212,12 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
     const entry = createItem(server, item, itemNames)
     byKind.get(kind)!.push(entry)
     byName.get(kind)!.set(name, entry).set(entry.alias, entry)
+    if (entry.appUris.length > 0) appTools.push(entry)
   }
   return server
 }
+
+const noUris: readonly string[] = []
 
 function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): Item {
   const { kind, name } = item
@@ -219,7 +229,8 @@ function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): 
   const problem =
     names.problem(kind, name) ?? problemOf(paramHeaders) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)
   const enabled = item.enabled && stored.enabled && problem === undefined
-  return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, problem }
+  const appUris = kind === 'tool' ? appUrisOf(item.definition) : noUris
+  return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, appUris, problem }
 }
 
 function createServerOrFault(stored: StoredServer, toolNames: ToolNames): CatalogServer {

@@ -1,5 +1,5 @@
-import { isObject } from '../domain/is-object.ts'
 import { cancelRequest } from './batch-dispatch.ts'
+import { sessionCapabilities } from './messages/capabilities.ts'
 import { clientNameOf } from './messages/client-info.ts'
 import { capabilitiesOf, instructionsOf } from './messages/initialize-result.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../domain/mcp-constants.ts'
@@ -11,16 +11,6 @@ import { ownerOf } from './session-relay.ts'
 import { codes, idText, ProtocolError } from '../protocol/jsonrpc.ts'
 import type { Method, Methods, ResultSender } from './method.ts'
 import type { QuotaGuard } from './quota-guard.ts'
-
-/** Client capabilities that the gateway can relay; others are ignored (mcp-proxy.md#capabilities). */
-const supportedCapabilities = ['sampling', 'elicitation', 'roots']
-
-const declaredCapabilities = (given: unknown): Record<string, unknown> =>
-  isObject(given)
-    ? Object.fromEntries(
-        supportedCapabilities.filter((name) => isObject(given[name])).map((name) => [name, given[name]])
-      )
-    : {}
 
 /** Limit of capabilities stored in a session id, in characters; real clients stay far below. */
 const MAX_CAPABILITIES = 1_024
@@ -88,7 +78,7 @@ export class LegacyMessages {
       })
     }
     const version = LEGACY_VERSIONS.includes(requested) ? requested : LATEST_LEGACY_VERSION
-    const declared = declaredCapabilities(given)
+    const declared = sessionCapabilities(given)
     const capabilities = JSON.stringify(declared).length > MAX_CAPABILITIES ? {} : declared
     const opened = session
       ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
@@ -98,7 +88,7 @@ export class LegacyMessages {
     opened.visitor = recordClient(endpoint, clientInfo)
     const result = {
       protocolVersion: version,
-      capabilities: capabilitiesOf(scope),
+      capabilities: capabilitiesOf(scope, 'legacy'),
       serverInfo: identity,
       instructions: instructionsOf(scope)
     }

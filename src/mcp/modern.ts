@@ -54,7 +54,7 @@ export class ModernRequests {
     const instructions = instructionsOf(scope)
     const about = [
       `"supportedVersions":["${MODERN_VERSION}"]`,
-      `"capabilities":${JSON.stringify(capabilitiesOf(scope))}`,
+      `"capabilities":${JSON.stringify(capabilitiesOf(scope, 'modern'))}`,
       ...(instructions === undefined ? [] : [`"instructions":${JSON.stringify(instructions)}`])
     ]
     this.#options.results.send(context, about.join(','), noCacheHints)

@@ -5,7 +5,7 @@ import type { Quota } from '../lib/quota.ts'
 import { hasMethod, noteMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer, Call, CallOrigin, UpstreamAnswer } from './transport/call.ts'
 import { createBreaker, type BreakerState } from './sessions/breaker.ts'
-import { createCapabilityFilter } from './transport/capability-filter.ts'
+import { acceptsRequests, createCapabilityFilter } from './transport/capability-filter.ts'
 import type { Connection, Era } from './transport/connection.ts'
 import { createKeyedMutex, type MutexLease } from './sessions/keyed-mutex.ts'
 import { redactFailure, UpstreamFailure, type FailureReason } from '../protocol/upstream-failure.ts'
@@ -84,8 +84,6 @@ export function chooseEra(
   if (legacy === null) return 'modern'
   return session_mode === 'stateful' && hasSessions ? 'legacy' : caller
 }
-
-const acceptsRequests = (capabilities: string) => /"(sampling|elicitation|roots)"/.test(capabilities)
 
 /**
  * True if the call must not share its session with other running calls. A modern caller answers requests of one call,

@@ -54,7 +54,11 @@ test('a legacy upstream with sessions is told apart from one without', async (t)
     assert.deepEqual(upstream.calls('initialize')[0]!.params!.capabilities, {
       sampling: {},
       elicitation: { form: {}, url: {} },
-      roots: {}
+      roots: {},
+      extensions: {
+        'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] },
+        'io.modelcontextprotocol/skills': {}
+      }
     })
   }
 })

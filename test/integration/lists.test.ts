@@ -72,7 +72,11 @@ test('all four lists are read, definitions as the text that was sent', async (t)
   assert.deepEqual(declared['io.modelcontextprotocol/clientCapabilities'], {
     sampling: {},
     elicitation: { form: {}, url: {} },
-    roots: {}
+    roots: {},
+    extensions: {
+      'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] },
+      'io.modelcontextprotocol/skills': {}
+    }
   })
 })
 

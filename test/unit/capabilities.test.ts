@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { upstreamCapabilities, canRequest } from '../../src/mcp/messages/capabilities.ts'
+import { canRequest, sessionCapabilities, upstreamCapabilities } from '../../src/mcp/messages/capabilities.ts'
 
 const elicitation = 'elicitation/create'
 const sampling = 'sampling/createMessage'
@@ -55,4 +55,16 @@ test('a modern caller declares upstream what it declared, but for tasks', () => 
     assert.equal(upstreamCapabilities(same), JSON.stringify(same))
   }
   assert.equal(upstreamCapabilities(undefined), '{}')
+})
+
+test('a legacy session keeps the capabilities that the gateway relays, of the extensions UI and skills', () => {
+  const ui = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
+  const skills = { 'io.modelcontextprotocol/skills': {} }
+  const unknown = { 'io.modelcontextprotocol/tasks': {}, 'com.example/x': {} }
+  const given = { sampling: {}, experimental: { a: {} }, tasks: {}, extensions: { ...unknown, ...ui, ...skills } }
+  assert.deepEqual(sessionCapabilities(given), { sampling: {}, extensions: { ...ui, ...skills } })
+  for (const extensions of [null, [], 'x', {}, unknown, { 'io.modelcontextprotocol/ui': true }]) {
+    assert.deepEqual(sessionCapabilities({ roots: {}, extensions }), { roots: {} })
+  }
+  for (const given of [undefined, null, [], 'x', { roots: true }]) assert.deepEqual(sessionCapabilities(given), {})
 })

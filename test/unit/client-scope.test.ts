@@ -65,7 +65,7 @@ test('AZ-07 without an allow list there is nothing, nothing is declared and noth
     assert.deepEqual([scope.servers, listed(scope, 'tool', 'name')], [[], []])
     assert.equal(scope.find('tool', 'alpha__t'), undefined)
     const known = catalogOf([])
-    assert.deepEqual(capabilitiesOf(scope), capabilitiesOf(scopeFor(known)))
+    assert.deepEqual(capabilitiesOf(scope, 'modern'), capabilitiesOf(scopeFor(known), 'modern'))
     assert.equal(instructionsOf(scope), instructionsOf(scopeFor(known)))
   }
 })

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { capabilitiesOf, instructionsOf as maybeInstructionsOf } from '../../src/mcp/messages/initialize-result.ts'
+import {
+  capabilitiesOf as capabilitiesFor,
+  instructionsOf as maybeInstructionsOf
+} from '../../src/mcp/messages/initialize-result.ts'
 import { globalScope, scopeAt, type Scope } from '../../src/catalog/scope.ts'
 import type { StoredServer, Negotiation } from '../../src/registry/model/model.ts'
 import { catalogOf, legacyNegotiation, prompt, storedGroup, storedServer, tool } from './stored.ts'
@@ -8,6 +11,7 @@ import { catalogOf, legacyNegotiation, prompt, storedGroup, storedServer, tool }
 const server = (name: string, negotiation: Partial<Negotiation>, more: Partial<StoredServer> = {}) =>
   storedServer(name, [], { negotiation: { ...legacyNegotiation, ...negotiation }, ...more })
 const scopeOf = (...servers: StoredServer[]) => globalScope(catalogOf(servers))
+const capabilitiesOf = (scope: Scope) => capabilitiesFor(scope, 'legacy')
 const instructionsOf = (scope: Scope) => maybeInstructionsOf(scope)!
 
 test('lists are always declared, completion only where some enabled server has it, and nothing that is not carried', () => {

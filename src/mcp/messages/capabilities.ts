@@ -1,4 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
+import { SKILLS_EXTENSION, TASKS_EXTENSION, UI_EXTENSION } from '../../domain/mcp-constants.ts'
 
 const read = (text: string): Record<string, unknown> => {
   const value: unknown = JSON.parse(text)
@@ -27,8 +28,6 @@ export function canRequest(capabilities: string, method: string, params: string)
   return given['mode'] === 'url' ? has(elicitation, 'url') : supportsForms(elicitation)
 }
 
-const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
-
 /**
  * Returns a modern caller's capabilities for the upstream, as JSON text without tasks: the gateway does not relay
  * tasks, so no upstream may create one (mcp-proxy.md#tasks).
@@ -39,4 +38,21 @@ export function upstreamCapabilities(given: unknown): string {
   const { extensions } = given
   const known = isObject(extensions) ? { extensions: { ...extensions, [TASKS_EXTENSION]: undefined } } : {}
   return JSON.stringify({ ...given, ...known, tasks: undefined })
+}
+
+/** Client capabilities that the gateway relays for legacy clients; others are ignored (mcp-proxy.md#capabilities). */
+const legacyCapabilities = ['sampling', 'elicitation', 'roots']
+/** Extensions of legacy clients that are declared upstream: servers offer more to clients that have them. */
+const legacyExtensions = [UI_EXTENSION, SKILLS_EXTENSION]
+
+/** Returns the members with these names whose values are objects. */
+const objectsIn = (given: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(names.filter((name) => isObject(given[name])).map((name) => [name, given[name]]))
+
+/** Returns the capabilities of a legacy client that its session keeps and declares upstream. */
+export function sessionCapabilities(given: unknown): Record<string, unknown> {
+  if (!isObject(given)) return {}
+  const extensions = isObject(given.extensions) ? objectsIn(given.extensions, legacyExtensions) : {}
+  const relayed = objectsIn(given, legacyCapabilities)
+  return Object.keys(extensions).length === 0 ? relayed : { ...relayed, extensions }
 }

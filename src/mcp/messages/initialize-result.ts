@@ -2,7 +2,9 @@ import { TITLE } from '../../domain/product.ts'
 import { toBlockQuote } from '../../domain/text/quoted.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import type { Scope } from '../../catalog/scope.ts'
+import type { Era } from '../../upstream/transport/connection.ts'
 import { canFollow } from '../../catalog/undeclared-methods.ts'
+import { extensionsOf } from './extensions.ts'
 
 /**
  * Limits of one server's instructions and of all together; in a bare group the larger one applies to its only server.
@@ -28,15 +30,18 @@ const logging = (servers: readonly CatalogServer[]) =>
  * Returns the capabilities to declare. List methods are always supported, even if a list is empty
  * (mcp-proxy.md#initialize-and-serverdiscover, mcp-proxy.md#capabilities). Only prompts and resources can be completed,
  * so servers that contribute picked tools do not count. A bare group declares the capabilities of its only server.
+ * `era`: protocol of the caller.
  */
-export function capabilitiesOf({ servers, wholeServers, isBare }: Scope): Record<string, object> {
+export function capabilitiesOf(scope: Scope, era: Era): Record<string, object> {
+  const { servers, wholeServers, isBare } = scope
   const only = isBare ? wholeServers[0] : undefined
   const lists = ['tools', 'prompts', 'resources'].filter((name) => !only || declares(only, name))
   const declared: Record<string, object> = Object.fromEntries(lists.map((name) => [name, { listChanged: true }]))
   if (wholeServers.some(({ stored }) => canFollow(stored.negotiation))) {
     declared.resources = { ...declared.resources, subscribe: true }
   }
-  return { ...declared, ...logging(servers), ...completion(wholeServers) }
+  const extensions = extensionsOf(scope, era)
+  return { ...declared, ...logging(servers), ...completion(wholeServers), ...(extensions && { extensions }) }
 }
 
 /** Truncates text to `maxBytes` of UTF-8, at a character boundary. */

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { APP_MIME_TYPE, SKILLS_EXTENSION, UI_EXTENSION } from '../../domain/mcp-constants.ts'
 import { timeLeft } from '../../domain/timers.ts'
 import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model/model.ts'
 import { shapeProblem } from '../../catalog/item-shape.ts'
@@ -14,10 +15,15 @@ import { cleanText, looseLimits, readError, toFailure } from '../transport/messa
 import { limitProblem, textProblem, duplicateProblem } from './item-problems.ts'
 
 /**
- * Capabilities to declare for reading lists: some servers show tools only to clients that declare them
- * (mcp-proxy.md#reading-upstream-lists).
+ * Capabilities to declare for reading lists, as JSON text: some servers show tools and interfaces only to clients that
+ * declare them (mcp-proxy.md#reading-upstream-lists).
  */
-export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}'
+export const listingCapabilities = JSON.stringify({
+  sampling: {},
+  elicitation: { form: {}, url: {} },
+  roots: {},
+  extensions: { [UI_EXTENSION]: { mimeTypes: [APP_MIME_TYPE] }, [SKILLS_EXTENSION]: {} }
+})
 
 const serverRequestAnswers = new Map([
   ['roots/list', { kind: 'result', body: Payload.of('{"roots":[]}') }],

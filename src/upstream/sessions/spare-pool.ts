@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Sink } from '../transport/call.ts'
+import { acceptsRequests } from '../transport/capability-filter.ts'
 import type { Connection, Era } from '../transport/connection.ts'
 import { createPoolSizer, allocateSessions, type PoolSizer } from './spare-pool-sizing.ts'
 import { createSpareSession, type SpareSession, type SpareSessionOptions } from './spare-session.ts'
@@ -248,7 +249,7 @@ class GroupedSparePool implements SparePool {
   #addReady(group: PoolGroup, connection: Connection): void {
     const { fingerprint, onChange } = this.#options
     const session = createSpareSession(connection, {
-      acceptsRequests: group.capabilities !== '{}',
+      acceptsRequests: acceptsRequests(group.capabilities),
       fingerprint,
       onRemoved: (hasDied) => {
         group.ready.delete(session)

@@ -1,6 +1,7 @@
 import type { SessionMode, StoredServer, Negotiation } from '../../registry/model/model.ts'
 import type { Observation, Observer } from '../../observe/observation.ts'
 import type { Sink } from '../transport/call.ts'
+import { acceptsRequests } from '../transport/capability-filter.ts'
 import type { Connection, Era } from '../transport/connection.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { attachCallbacks, type SessionCallbacks } from '../transport/session-callbacks.ts'
@@ -173,7 +174,8 @@ class SessionOpener {
     const { mode, negotiation } = this.#options
     const logs = wantsLogs && negotiation.capabilities.logging !== undefined
     const updates = callbacks && mode === 'stateful' && negotiation.capabilities.resources !== undefined
-    if (capabilities !== '{}' || logs || updates) connection.openSessionStream?.(mode === 'stateful' && !callbacks)
+    if (acceptsRequests(capabilities) || logs || updates)
+      connection.openSessionStream?.(mode === 'stateful' && !callbacks)
   }
 
   async #open(

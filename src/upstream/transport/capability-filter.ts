@@ -1,4 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
+import { APP_MIME_TYPE, UI_EXTENSION } from '../../domain/mcp-constants.ts'
 import { memoize } from '../../lib/memoize.ts'
 
 /** Members of each client capability that decide which requests of an upstream the client accepts. */
@@ -7,6 +8,11 @@ const capabilityMembers: readonly (readonly [name: string, members: readonly str
   ['elicitation', ['form', 'url']],
   ['roots', []]
 ]
+
+const showsApps = ({ extensions }: Record<string, unknown>) => {
+  const ui = isObject(extensions) ? extensions[UI_EXTENSION] : undefined
+  return isObject(ui) && Array.isArray(ui['mimeTypes']) && ui['mimeTypes'].includes(APP_MIME_TYPE)
+}
 
 function filterCapabilities(text: string): string {
   const declared: unknown = JSON.parse(text)
@@ -21,14 +27,19 @@ function filterCapabilities(text: string): string {
   }
   if (isObject(declared['roots']) && declared['roots']['listChanged'] === true)
     relevant['roots'] = { listChanged: true }
+  if (showsApps(declared)) relevant['extensions'] = { [UI_EXTENSION]: { mimeTypes: [APP_MIME_TYPE] } }
   return JSON.stringify(relevant)
 }
 
 /**
- * Returns a function that reduces client capabilities (JSON text) to sampling, elicitation and roots: clients that
- * accept the same upstream requests get the same text. Other capabilities must not multiply sessions.
+ * Returns a function that reduces client capabilities (JSON text) to sampling, elicitation, roots and the interfaces of
+ * MCP Apps: clients that accept the same upstream requests and get the same tools get the same text. Other capabilities
+ * must not multiply sessions.
  */
 export const createCapabilityFilter = () => {
   const memo = memoize(filterCapabilities)
   return (capabilities: string): string => (capabilities === '{}' ? capabilities : memo(capabilities))
 }
+
+/** Returns true if clients with these capabilities (JSON text) can answer requests of an upstream. */
+export const acceptsRequests = (capabilities: string): boolean => /"(sampling|elicitation|roots)"/.test(capabilities)
