@@ -130,8 +130,8 @@ function skipColon(bytes: Buffer, at: number): number {
 const skipKey = (bytes: Buffer, at: number): number => skipColon(bytes, skipString(bytes, at))
 
 /** Limits that this parser honours: it never checks the contents of strings, and is never loose. */
-export type ByteLimits = Pick<JsonLimits, 'depth' | 'elements'> & {
-  readonly [K in Exclude<keyof JsonLimits, 'depth' | 'elements'>]?: never
+export type ByteLimits = Pick<JsonLimits, 'depth' | 'elements' | 'members'> & {
+  readonly [K in Exclude<keyof JsonLimits, 'depth' | 'elements' | 'members'>]?: never
 }
 
 /** Number of elements passed, over all values of one parse. */
@@ -193,7 +193,8 @@ export function membersOfBytes(bytes: Buffer, at = 0, limits: ByteLimits = defau
     const keyEnd = skipString(bytes, i)
     const start = skipColon(bytes, keyEnd)
     const end = skipValueBytes(bytes, start, limits, count)
-    pushBounded(found, { key: readKey(bytes.toString('latin1', keyStart, keyEnd)), keyStart, start, end })
+    const key = readKey(bytes.toString('latin1', keyStart, keyEnd))
+    pushBounded(found, { key, keyStart, start, end }, limits.members)
     i = skipSpaceBytes(bytes, end)
     if (bytes[i] === CLOSE_OBJECT) return found
     if (bytes[i] !== COMMA) throw syntaxError(i)

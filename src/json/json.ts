@@ -41,6 +41,8 @@ export interface Member extends Span {
 export interface JsonLimits {
   readonly depth: number
   readonly elements: number
+  /** Maximum members of each object that is listed; default: `MAX_MEMBERS`. */
+  readonly members?: number
   /** Checks the contents of strings too: text that passes is then valid JSON. */
   readonly checksStrings?: boolean
   /**
@@ -171,8 +173,8 @@ function countElement(state: ParseState): void {
 }
 
 /** Appends a member or element. Throws JsonError if the list is full. */
-export function pushBounded<T>(list: T[], entry: T): void {
-  if (list.length === MAX_MEMBERS) throw tooManyElements(MAX_MEMBERS)
+export function pushBounded<T>(list: T[], entry: T, max = MAX_MEMBERS): void {
+  if (list.length === max) throw tooManyElements(max)
   list.push(entry)
 }
 
@@ -325,7 +327,7 @@ function readMembers(text: string, at: number, state: ParseState, level: number)
       own = readMembers(text, start, state, level + 1)
     }
     const end = own ? state.end : skip(text, start, state, depth)
-    pushBounded(found, { key, keyStart, start, end, members: own })
+    pushBounded(found, { key, keyStart, start, end, members: own }, state.limits.members)
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_OBJECT) {
       state.end = i + 1

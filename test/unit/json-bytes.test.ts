@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JsonError, MAX_DEPTH, MAX_MEMBERS, elements, members, skipValue } from '../../src/json/json.ts'
-import { quickResult } from '../../src/upstream/transport/message.ts'
+import { quickResult, readMessage } from '../../src/upstream/transport/message.ts'
 import { membersOfBytes, skipValueBytes } from '../../src/json/bytes.ts'
 
 const everyLimits = [
@@ -102,5 +102,25 @@ test('SR-H3 an object with more members, or an array with more elements, than ma
       'elements',
       name
     )
+  }
+})
+
+test('SR-H3 a result of more than ten thousand members is refused, large or not, wherever its id is', () => {
+  const layouts = [
+    (result: string) => `{"jsonrpc":"2.0","id":7,"result":${result}}`,
+    (result: string) => `{"result":${result},"jsonrpc":"2.0","id":7}`,
+    (result: string) => `{"id":7,"result":${result},"jsonrpc":"2.0"}`
+  ]
+  const wide = (count: number, value: string) => `{${`"":${value},`.repeat(count - 1)}"a":0}`
+  for (const value of ['0', `"${'x'.repeat(20)}"`]) {
+    for (const layout of layouts) {
+      const read = (count: number) => {
+        const bytes = Buffer.from(layout(wide(count, value)))
+        return quickResult(bytes, '7') ?? readMessage(bytes)
+      }
+      assert.throws(() => read(10_001), { problem: 'elements' })
+      // as many are listed; the same member twice is refused afterwards
+      assert.throws(() => read(10_000), { problem: 'duplicate' })
+    }
   }
 })

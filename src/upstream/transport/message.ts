@@ -32,18 +32,27 @@ const MARGIN = 128
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
 
+/** Limit for each object that is listed: the list is garbage at once, and its collection blocks the event loop. */
+const MAX_OBJECT_MEMBERS = 10_000
 /**
  * Limits for messages read part by part, such as list pages: strings and depth of the parts are checked later. The
  * depth allows the largest definition to consist of brackets only.
  */
-export const looseLimits: JsonLimits = { depth: 1_048_576, elements: Infinity, isLoose: true }
+export const looseLimits: JsonLimits = {
+  depth: 1_048_576,
+  elements: Infinity,
+  members: MAX_OBJECT_MEMBERS,
+  isLoose: true
+}
 /** Limit of a scan that builds no values: elements are visited one by one, which blocks the event loop. */
 const MAX_ELEMENTS = 1_000_000
 /** The same limit for a request or notification, which is kept and read several times. */
 const MAX_REQUEST_ELEMENTS = 100_000
 /** Errors are parsed completely. */
 const MAX_ERROR_BYTES = 262_144
-const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS }
+const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS, members: MAX_OBJECT_MEMBERS }
+/** Limits for the parameters of a request or notification. */
+const paramLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_REQUEST_ELEMENTS, members: MAX_OBJECT_MEMBERS }
 /** Limits for text with line breaks and tabs, which are not allowed inside strings. */
 const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
 
@@ -105,7 +114,7 @@ export function quickResult(
   // counted from the result
   const depth = limits.depth - 1
   const found = isLarge
-    ? membersOfBytes(bytes, start, { depth, elements: limits.elements })
+    ? membersOfBytes(bytes, start, { depth, elements: limits.elements, members: limits.members! })
     : members(head, start, { ...limits, depth })
   const end = endOf(found, start, (at) => (isLarge ? skipSpaceBytes(bytes, at) : skipSpace(head, at)))
   if (isLarge && bytes.length - end > MARGIN) return null
@@ -147,7 +156,7 @@ function readRequest(bytes: Buffer, text: string, found: readonly Member[]): Mes
   const params = at('params')
   if (params && text[params.start] !== '{') throw badResponse('sent parameters that are not an object')
   // a person must be shown the same value that the client parses, so members must not repeat
-  if (params) checkUnique(members(text, params.start, { depth: MAX_DEPTH, elements: MAX_REQUEST_ELEMENTS }))
+  if (params) checkUnique(members(text, params.start, paramLimits))
   const paramsText = params ? bytes.toString('utf8', params.start, params.end) : '{}'
   return id === undefined
     ? { kind: 'notification', method: name, params: paramsText }
