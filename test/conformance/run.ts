@@ -17,10 +17,13 @@ import {
   type CheckNote,
   type Revision,
   type Verdict,
+  extensionScenarios,
   findNode,
   readVerdicts,
+  requiredArguments,
   revisions,
-  suiteArguments
+  scenarioArguments,
+  separateScenarios
 } from './suite.ts'
 import { installTools } from '../tools/tools.ts'
 
@@ -35,7 +38,7 @@ interface Options {
   readonly path: string | undefined
 }
 
-const limitMs = 180_000
+const limitMs = 300_000
 
 function readOptions(args: string[]): Options {
   const { values } = parseArgs({
@@ -62,42 +65,111 @@ function oneOf<const T extends string>(option: string, known: readonly T[], valu
   return found
 }
 
+/** Result of a scenario against each server that was tested. */
+interface Row {
+  readonly scenario: string
+  /** True for a scenario that the revision requires. */
+  readonly scored: boolean
+  /** Undefined if the server was not tested without the gateway. */
+  readonly direct: Verdict | undefined
+  /** Undefined if only the server was tested. */
+  readonly through: Verdict | undefined
+}
+
 async function run(options: Options, launch: Launch, folder: string): Promise<number> {
-  const url = await startTarget(options, launch, join(folder, 'data'))
-  const scored: Verdict[] = []
+  const urls = await startTargets(options, launch, join(folder, 'data'))
+  const extensions = new Set(extensionScenarios())
+  /** A scenario of an extension counts if the server passes it without the gateway. */
+  const counts = ({ scenario, scored, direct }: Row) =>
+    scored || options.scenario !== undefined || (extensions.has(scenario) && direct?.passed === true)
+  const counted: boolean[] = []
   for (const set of options.sets) {
-    const results = join(folder, set)
-    await launch(findNode(), suiteArguments(url, set, results, options.scenario)).exited
-    const verdicts = readVerdicts(results, set, options.scenario)
-    print(set, verdicts, options.scenario !== undefined)
-    scored.push(...verdicts.filter((verdict) => verdict.scored || options.scenario !== undefined))
+    const test = (column: keyof typeof urls) =>
+      runSuite(urls[column], set, options.scenario, launch, join(folder, column, set))
+    const rows = joinRows(await test('direct'), await test('through'))
+    print(set, rows, options.scenario !== undefined)
+    counted.push(...rows.filter(counts).map(hasPassed))
   }
-  const failed = scored.filter(({ passed }) => !passed).length
-  console.log(`${scored.length - failed} passed, ${failed} failed`)
+  const failed = counted.filter((passed) => !passed).length
+  console.log(`${counted.length - failed} passed, ${failed} failed`)
   return failed === 0 ? 0 : 1
 }
 
-/** Returns the URL under test. The suite checks the Host header, so the URL uses a host name valid for this machine. */
-async function startTarget(options: Options, launch: Launch, dataDir: string): Promise<string> {
-  if (options.direct) return (await startFixture(launch, 'http')).replace('127.0.0.1', 'localhost')
+/** Runs one scenario, or all that exist for a revision, against `url`. Resolves without verdicts if it is undefined. */
+async function runSuite(
+  url: string | undefined,
+  set: Revision,
+  scenario: string | undefined,
+  launch: Launch,
+  results: string
+): Promise<Verdict[]> {
+  if (url === undefined) return []
+  const node = findNode()
+  if (scenario === undefined) await launch(node, requiredArguments(url, set, results)).exited
+  for (const name of scenario === undefined ? separateScenarios(set) : [scenario])
+    await launch(node, scenarioArguments(url, set, results, name)).exited
+  return readVerdicts(results, set, scenario)
+}
+
+function joinRows(direct: readonly Verdict[], through: readonly Verdict[]): Row[] {
+  const verdicts = new Map([...direct, ...through].map((verdict) => [verdict.scenario, verdict]))
+  const verdictOf = (all: readonly Verdict[], name: string) => all.find(({ scenario }) => scenario === name)
+  return [...verdicts.values()].map(({ scenario, scored }) => ({
+    scenario,
+    scored,
+    direct: verdictOf(direct, scenario),
+    through: withLostChecks(verdictOf(through, scenario), verdictOf(direct, scenario))
+  }))
+}
+
+/** Fails a scenario whose checks are made without the gateway but skipped through it. */
+function withLostChecks(through: Verdict | undefined, direct: Verdict | undefined): Verdict | undefined {
+  if (!through || !direct?.passed) return through
+  const lost = through.skippedChecks.filter((id) => !direct.skippedChecks.includes(id))
+  const notes = lost.map((id) => ({ id, message: 'skipped, but not without the gateway' }))
+  return { ...through, passed: through.passed && lost.length === 0, failedChecks: [...through.failedChecks, ...notes] }
+}
+
+const hasPassed = ({ direct, through }: Row) => (through ?? direct)?.passed === true
+
+/** Starts what is tested. The suite checks the Host header, so the URLs use a host name valid for this machine. */
+async function startTargets(
+  options: Options,
+  launch: Launch,
+  dataDir: string
+): Promise<{ readonly direct: string | undefined; readonly through: string | undefined }> {
+  const local = (url: string) => url.replace('127.0.0.1', 'localhost')
+  if (options.direct) return { direct: local(await startFixture(launch, 'http')), through: undefined }
   const [origin, server] = await Promise.all([
     startGateway(launch, dataDir),
     registration(launch, options.upstream, options.sessionMode)
   ])
-  if (options.path === undefined) return origin + (await register(origin, server))
+  // the suite speaks Streamable HTTP only
+  const direct = options.upstream === 'http' ? local(server.url!) : undefined
+  if (options.path === undefined) return { direct, through: origin + (await register(origin, server)) }
   await post(`${origin}/api/v0/servers`, server)
-  return origin + options.path
+  return { direct, through: origin + options.path }
 }
 
-function print(set: Revision, verdicts: readonly Verdict[], isDetailed: boolean) {
-  const width = Math.max(...verdicts.map(({ scenario }) => scenario.length))
-  for (const { scenario, scored, passed, failedChecks, warnings } of verdicts) {
-    const result = `${passed ? 'pass' : 'FAIL'}${scored ? '' : ' (not scored)'}`
+function print(set: Revision, rows: readonly Row[], isDetailed: boolean) {
+  const width = Math.max(...rows.map(({ scenario }) => scenario.length))
+  for (const { scenario, scored, direct, through } of rows) {
+    const cells = [
+      set,
+      scenario.padEnd(width),
+      ...(direct ? [`direct ${result(direct)}`] : []),
+      ...(through ? [`through ${result(through)}`] : []),
+      scored ? '' : '(not required)'
+    ]
+    const { failedChecks, warnings } = (through ?? direct)!
     const warned = warnings.length > 0 ? `warnings: ${names(warnings)}` : ''
-    console.log([set, scenario.padEnd(width), result, names(failedChecks), warned].filter(Boolean).join('  '))
-    if (scored || isDetailed) for (const { id, message } of failedChecks) console.log(`    ${id}: ${message}`)
+    console.log([...cells, names(failedChecks), warned].filter(Boolean).join('  '))
+    if (scored || isDetailed || direct?.passed)
+      for (const { id, message } of failedChecks) console.log(`    ${id}: ${message}`)
   }
 }
+
+const result = ({ passed }: Verdict) => (passed ? 'pass' : 'FAIL')
 
 function names(notes: readonly CheckNote[]): string {
   const ids = [...new Set(notes.map(({ id }) => id))]

@@ -18,8 +18,16 @@ export async function startFixture(launch: Launch, kind: Exclude<Upstream, 'stdi
   return waitUntilReady(started, () => /^http:\S+/m.exec(started.output())?.[0])
 }
 
+export interface Registration {
+  readonly name: string
+  readonly transport: string
+  /** Undefined for `stdio`. */
+  readonly url?: string
+  readonly [member: string]: unknown
+}
+
 /** Returns the registration of the fixture; over HTTP and SSE the fixture is started first. */
-export async function registration(launch: Launch, upstream: Upstream, sessionMode: string): Promise<object> {
+export async function registration(launch: Launch, upstream: Upstream, sessionMode: string): Promise<Registration> {
   const session = { name, session_mode: sessionMode }
   if (upstream === 'stdio')
     return {

@@ -19,6 +19,8 @@ export interface Verdict {
   readonly failedChecks: readonly CheckNote[]
   /** Warnings of the suite; they do not affect the result. */
   readonly warnings: readonly CheckNote[]
+  /** Ids of the checks that the suite skipped because the server declares no support. */
+  readonly skippedChecks: readonly string[]
 }
 
 interface Check {
@@ -29,6 +31,7 @@ interface Check {
 }
 
 const suite = toolPath('@modelcontextprotocol/conformance')
+const program = join(suite, 'dist/index.js')
 
 /**
  * Returns a Node.js binary that can run the suite, which does not start on Node 20: our own if it is newer, else a
@@ -48,15 +51,51 @@ export function findNode(): string {
   throw new Error('the conformance suite needs Node 22 or newer, and the packaged one could not be installed')
 }
 
-/** Returns the arguments that run a revision's required scenarios, or one scenario at that revision, against `url`. */
-export function suiteArguments(url: string, revision: Revision, folder: string, scenario?: string): string[] {
-  const which = scenario ? ['--scenario', scenario, '--spec-version', revision] : ['--requirements', revision]
-  return [join(suite, 'dist/index.js'), 'server', '--url', url, ...which, '--output-dir', folder, '--timeout', '15000']
+/** Returns the arguments that run a revision's required scenarios against `url`. */
+export const requiredArguments = (url: string, revision: Revision, folder: string): string[] =>
+  serverArguments(url, folder, ['--requirements', revision])
+
+/** Returns the arguments that run one scenario at a revision; one of an extension belongs to none, so it is forced. */
+export const scenarioArguments = (url: string, revision: Revision, folder: string, scenario: string): string[] =>
+  serverArguments(url, folder, [
+    '--scenario',
+    scenario,
+    '--spec-version',
+    revision,
+    ...(extensionScenarios().includes(scenario) ? ['--force'] : [])
+  ])
+
+const serverArguments = (url: string, folder: string, which: readonly string[]): string[] => [
+  program,
+  'server',
+  '--url',
+  url,
+  ...which,
+  '--output-dir',
+  folder,
+  '--timeout',
+  '15000'
+]
+
+/** Returns the scenarios of extensions that a run of the revision's required scenarios leaves out. */
+export function separateScenarios(revision: Revision): string[] {
+  const included = new Set(requirements(revision).match(/[\w-]+$/gm))
+  return extensionScenarios().filter((name) => !included.has(name))
 }
+
+/** Returns the scenarios that test servers for an extension of MCP, from the suite's own list. */
+export function extensionScenarios(): string[] {
+  const { stdout, stderr } = spawnSync(findNode(), [program, 'list', '--server'], { encoding: 'utf8' })
+  const found = stdout.match(/(?<=^ +- )[\w-]+(?= \[extension\]$)/gm)
+  if (found) return found
+  throw new Error(`the conformance suite lists no scenario of an extension: ${stderr}`)
+}
+
+const requirements = (revision: Revision) => readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8')
 
 /** Returns the scenarios that count for a revision, from the list that comes with the suite. */
 function scoredScenarios(revision: Revision): string[] {
-  const lines = readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8').split('\n')
+  const lines = requirements(revision).split('\n')
   const list = lines.slice(lines.indexOf('server:') + 1)
   const end = list.findIndex((line) => /^\w/.test(line))
   return list.slice(0, end).flatMap((line) => /^ +- ([\w-]+)/.exec(line)?.[1] ?? [])
@@ -79,10 +118,14 @@ function judge(scenario: string, scored: boolean, checks: readonly Check[] | und
   const failedChecks = notes(checks, 'FAILURE')
   const warnings = notes(checks, 'WARNING')
   if (!checks) failedChecks.push({ id: 'no-result', message: 'the scenario broke, or the suite ended before it' })
-  else if (failedChecks.length + warnings.length === 0 && !checks.some(({ status }) => status === 'SUCCESS'))
+  else if (failedChecks.length + warnings.length === 0 && !checks.some(isOwnSuccess))
     failedChecks.push({ id: 'no-check', message: 'the scenario checked nothing' })
-  return { scenario, scored, passed: failedChecks.length === 0, failedChecks, warnings }
+  const skippedChecks = notes(checks, 'SKIPPED').map(({ id }) => id)
+  return { scenario, scored, passed: failedChecks.length === 0, failedChecks, warnings, skippedChecks }
 }
+
+/** The suite adds one check of all messages to every scenario, also to one whose own checks it skips. */
+const isOwnSuccess = ({ id, status }: Check) => status === 'SUCCESS' && id !== 'wire-schema-valid'
 
 const notes = (checks: readonly Check[] = [], wanted: string): CheckNote[] =>
   checks
