@@ -25,6 +25,9 @@ export const developmentCaller: Caller = {
   allowed: allServers
 }
 
+/** Returns true for callers who may see what programs write on stderr. */
+export const seesOutput = ({ kind }: Pick<Caller, 'kind'>): boolean => kind === 'development' || kind === 'admin'
+
 /** Tells if the caller disconnects before the answer. One listener: an AbortSignal costs as much as a name look-up. */
 export interface DisconnectSignal {
   readonly isDisconnected: boolean

@@ -2,7 +2,7 @@ import { AppError } from '../lib/errors.ts'
 import type { ContactResult } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Target } from '../upstream/transports.ts'
-import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { administrators, messageOf, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
 
 /**
@@ -33,10 +33,11 @@ function failureOf(error: unknown): UpstreamFailure | undefined {
 
 /** Returns the outcome, class and message of a failure for the second audit row, as in the answer to the caller. */
 function attemptEnd(error: unknown): Omit<ContactResult, 'durationMs'> {
-  const { reason: failure } = failureOf(error) ?? {}
-  if (failure !== undefined) {
-    const outcome = failure === 'denied' ? 'refused' : 'failed'
-    return { outcome, failure, reason: (error as Error).message }
+  const failure = failureOf(error)
+  if (failure) {
+    const outcome = failure.reason === 'denied' ? 'refused' : 'failed'
+    const reason = error === failure ? messageOf(failure, administrators) : (error as AppError).message
+    return { outcome, failure: failure.reason, reason }
   }
   if (!(error instanceof AppError)) return { outcome: 'failed', failure: 'internal', reason: 'internal error' }
   return { outcome: 'failed', failure: error.code ?? `status_${error.statusCode}`, reason: error.message }

@@ -15,7 +15,7 @@ import { anyByUri, globalScope, type ResourceTarget } from '../catalog/scope.ts'
 import { silentSink, type Answer, type Call } from '../upstream/transport/call.ts'
 import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
-import type { Caller, DisconnectSignal } from '../catalog/caller.ts'
+import { seesOutput, type Caller, type DisconnectSignal } from '../catalog/caller.ts'
 
 /** Calls over REST. Methods throw or reject with AppError; their JSON texts can be sent unchanged. */
 export interface RestCalls {
@@ -69,12 +69,12 @@ function refusalOf({ server, method }: RestTarget, answer: Answer): AppError {
 
 const revoked = new UpstreamFailure('cancelled', 'the access token is no longer valid')
 
-/** Converts a call's error to the error that the caller gets. */
-function callerError(error: unknown, call: Call, server: CatalogServer): unknown {
-  if (call.stopped === revoked) return unauthorized(revoked.message)
-  if (call.stopped === permissionWithdrawn)
+/** Converts the error of a call that was created to the error that its caller gets. */
+function callerError(error: unknown, { call, caller }: RestCall, server: CatalogServer): unknown {
+  if (call!.stopped === revoked) return unauthorized(revoked.message)
+  if (call!.stopped === permissionWithdrawn)
     return new AppError(409, permissionWithdrawn.message, { cause: permissionWithdrawn })
-  return error instanceof UpstreamFailure ? toAppError(error, server.name) : error
+  return error instanceof UpstreamFailure ? toAppError(error, server.name, { withOutput: seesOutput(caller) }) : error
 }
 
 /** Throws a 409 AppError if the item cannot be used. */
@@ -156,7 +156,7 @@ export function createInvocation(catalog: () => Catalog, calls: ClientCalls): In
       if (answer.kind === 'error') throw refusalOf(target, answer)
       return target.present(result)
     } catch (error) {
-      throw callerError(error, call, server)
+      throw callerError(error, request, server)
     } finally {
       signal.onDisconnect = null
       running.delete(request)

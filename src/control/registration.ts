@@ -28,7 +28,7 @@ import type {
 } from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from '../upstream/transports.ts'
 import { fixedAuthorization, type Authorization } from '../upstream/transport/authorization.ts'
-import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { administrators, messageOf, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
 
 export interface RegistrationOptions {
@@ -168,7 +168,7 @@ async function signIn(
 function throwAsAppError(error: unknown, name: string): never {
   if (!(error instanceof UpstreamFailure)) throw error
   if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
-  throw toAppError(error, name, { withOutput: true })
+  throw toAppError(error, name, administrators)
 }
 
 /**
@@ -222,7 +222,7 @@ export function createRegistration(options: RegistrationOptions): { registration
     { config }: RegistrationPlan,
     failure: UpstreamFailure
   ) => {
-    const problem = failure.message.slice(0, MAX_PROBLEM)
+    const problem = messageOf(failure, administrators).slice(0, MAX_PROBLEM)
     await registry.write(auditChange(caller, action, config.name), (tx) => tx.servers.createDisabled(config, problem))
     return storedRecord(options, caller, config, false)
   }

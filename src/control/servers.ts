@@ -11,7 +11,7 @@ import type { ReadingOrder } from './reading-order.ts'
 import { isRecorded, leftOutRecord, serverRecord, type LeftOutRecord, type ServerRecord } from './server-records.ts'
 import { storeSwitches, switchesOf, type SwitchesPatch, type SwitchesRecord } from './server-switches.ts'
 import type { Target } from '../upstream/transports.ts'
-import { toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { administrators, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
 
 const MINUTE_MS = 60_000
@@ -93,7 +93,7 @@ export function createServers(options: ServersOptions): Servers {
 
   const read = (caller: Caller, purpose: Purpose, stored: StoredServer) =>
     attempts.run(caller, purpose, { ...targetOf(stored), negotiation: null }, readOffer).catch((error: unknown) => {
-      throw error instanceof UpstreamFailure ? toAppError(error, stored.name, { withOutput: true }) : error
+      throw error instanceof UpstreamFailure ? toAppError(error, stored.name, administrators) : error
     })
   /** Reads and stores the lists of a server that was saved without them, before it is enabled. */
   const readFirstLists = async (caller: Caller, name: string) => {

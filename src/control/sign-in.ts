@@ -9,7 +9,7 @@ import type {
   ServerConfig
 } from '../registry/model/model.ts'
 import type { OAuthSessions } from '../registry/repositories/oauth-sessions.ts'
-import { redactFailure, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { administrators, redactFailure, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { preregisteredClient } from '../upstream/oauth/client.ts'
 import { discover, readChallenge, type AuthorizationServer } from '../upstream/oauth/authorization-server.ts'
 import type { OAuthHttpFor } from '../upstream/oauth/oauth-http.ts'
@@ -157,7 +157,7 @@ async function exchange(
     if (!(error instanceof UpstreamFailure)) throw error
     const shown = redactFailure(error, createRedactor([code, verifier, source.client.secret ?? '']))
     const isWrong = error instanceof OAuthRefusal && error.error === 'invalid_grant'
-    throw isWrong ? invalid(shown.message) : toAppError(shown, config.name)
+    throw isWrong ? invalid(shown.message) : toAppError(shown, config.name, administrators)
   }
 }
 
@@ -234,7 +234,7 @@ export function createSignInSessions(options: SignInOptions): SignInSessions {
       } catch (error) {
         if (!(error instanceof UpstreamFailure)) throw error
         const { name, oauth_client_secret: secret = '' } = wanted.config
-        throw toAppError(redactFailure(error, createRedactor([secret])), name)
+        throw toAppError(redactFailure(error, createRedactor([secret])), name, administrators)
       }
     },
     find: async (id) => toSession(await findStored(id)),

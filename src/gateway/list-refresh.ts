@@ -6,7 +6,7 @@ import { createReadingOrder, type ReadingOrder } from '../control/reading-order.
 import { createRefresher, type Refresher } from '../control/refresher.ts'
 import { createSignal, type Signal } from '../lib/signal.ts'
 import type { Target } from '../upstream/transports.ts'
-import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { administrators, messageOf, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { GatewayBase } from './base.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
@@ -25,6 +25,13 @@ export interface ListRefresh {
 
 const systemActor = { kind: 'system', name: PRODUCT } as const
 
+/** Returns what the health of a server keeps of an error, with the output of its program. */
+function contactFailure(error: unknown) {
+  if (!(error instanceof UpstreamFailure)) return undefined
+  const { reason, status, code, program } = error
+  return { reason, status, code, program, message: messageOf(error, administrators) }
+}
+
 export function createListRefresh(
   { options, live }: GatewayBase,
   { connections, health, notifications }: UpstreamSide
@@ -37,7 +44,7 @@ export function createListRefresh(
     health.track(
       target.name,
       () => readings.read(() => connections.readOffer({ ...target, negotiation: null })),
-      (error) => (error instanceof UpstreamFailure ? error : undefined)
+      contactFailure
     )
   const refresher = createRefresher({
     intervalMs: config.refreshIntervalMs,

@@ -1,7 +1,8 @@
+import { seesOutput } from '../catalog/caller.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import type { Payload } from '../json/payload.ts'
 import { codes } from '../protocol/jsonrpc.ts'
-import { UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { detailsOf, messageOf, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { recordAnswer, type CallTarget } from '../upstream/client-calls.ts'
 import { adaptError, readAnswer } from '../upstream/era-bridge.ts'
 import type { Answer, UpstreamAnswer } from '../upstream/transport/call.ts'
@@ -89,16 +90,19 @@ export class CallReplies {
       return reply.close()
     }
     const { reason, status, retryAfter } = failure
+    const audience = { withOutput: seesOutput(context.caller) }
+    const { stderr: _, ...explanation } = detailsOf(failure, audience)
     // a plain HTTP 429, as long as no stream has begun (mcp-proxy.md#error-bodies)
     if (reason === 'limited' && !reply.isStream) {
       return reply.sendHttpError(429, failure.message, { 'retry-after': String(retryAfter) })
     }
-    reply.sendError(message.id, codes.internal, failure.message, {
+    reply.sendError(message.id, codes.internal, messageOf(failure, audience), {
       data: {
         server: server.name,
         reason,
         ...(status === undefined ? {} : { status }),
-        ...(retryAfter === undefined ? {} : { retryAfter })
+        ...(retryAfter === undefined ? {} : { retryAfter }),
+        ...explanation
       }
     })
   }

@@ -5,7 +5,7 @@ import { ProtocolError } from '../protocol/jsonrpc.ts'
 import { isErrorResult } from '../protocol/is-error.ts'
 import type { Payload } from '../json/payload.ts'
 import type { Trace, Tracer } from './tracing.ts'
-import { UpstreamFailure, type FailureReason } from '../protocol/upstream-failure.ts'
+import { administrators, messageOf, UpstreamFailure, type FailureReason } from '../protocol/upstream-failure.ts'
 import { stageOf, computeWaits, type ConnectTimings, type ConnectStage, type StageWaits } from './connect-timings.ts'
 import { contextToForward, type TraceContext, type TracePolicy } from '../protocol/trace-context.ts'
 import type { Caller } from '../catalog/caller.ts'
@@ -145,6 +145,17 @@ function outcomeOf(error: unknown): Outcome {
 export type InboundCall = Pick<CallObservation, 'caller' | 'endpoint' | 'via' | 'requestId'> &
   Partial<Pick<CallObservation, 'client' | 'clientVersion'>>
 
+/** Returns the message of an error for the call log, which only administrators read. */
+function logMessageOf(error: unknown): string | undefined {
+  if (error instanceof UpstreamFailure) return messageOf(error, administrators)
+  if (!(error instanceof Error)) return undefined
+  const { message, cause } = error
+  if (!(cause instanceof UpstreamFailure)) return message
+  const full = messageOf(cause, administrators)
+  // the message for the caller may lack the output
+  return message.includes(full) ? message : message.replace(cause.message, () => full)
+}
+
 const identity = (text: string) => text
 
 /** Record of a call in progress. A class, because every call creates one. */
@@ -254,7 +265,7 @@ export class Observation implements CallObservation {
   }
 
   fail(error: unknown): void {
-    this.end(outcomeOf(error), error instanceof Error ? error.message : undefined)
+    this.end(outcomeOf(error), logMessageOf(error))
   }
 
   /** Ends the call and reports it to the observer; later calls of `end` do nothing. */

@@ -1,5 +1,5 @@
 import { explain } from '../domain/failures/causes.ts'
-import { lastLines } from '../domain/failures/stderr-line.ts'
+import { bestLine, lastLines } from '../domain/failures/stderr-line.ts'
 import { serverError } from '../domain/server-error.ts'
 import { AppError, type FailureDetails } from '../lib/errors.ts'
 
@@ -45,7 +45,10 @@ export interface ProgramOutput {
 /** Reasons of passing overload. */
 const overloadReasons: ReadonlySet<FailureReason> = new Set<FailureReason>(['overloaded', 'limited'])
 
-/** A request to an upstream that failed below the MCP protocol. The message contains no URL, header, path or secret. */
+/**
+ * A request to an upstream that failed below the MCP protocol. The message contains no URL, header, path or secret, and
+ * nothing that the program wrote: see `messageOf`.
+ */
 export class UpstreamFailure extends Error {
   readonly reason: FailureReason
   readonly status: number | undefined
@@ -96,10 +99,24 @@ export function redactFailure(failure: UpstreamFailure, redact: (text: string) =
 }
 
 /**
- * Returns the members of an error body that explain a failure. `withOutput` adds the last lines of stderr, which may
- * quote what other callers do: only for administrators.
+ * Whether the reader of a failure gets what the program wrote on stderr. A program that serves several callers may quote
+ * their calls there, so only administrators and development mode do (`seesOutput`).
  */
-export function detailsOf(failure: UpstreamFailure, { withOutput = false } = {}): FailureDetails {
+export interface Audience {
+  readonly withOutput: boolean
+}
+
+/** Audience of logs and of routes for administrators. */
+export const administrators: Audience = { withOutput: true }
+
+/** Returns the message of a failure. With output it ends with the line of stderr that says best why the program ended. */
+export function messageOf({ reason, message, program }: UpstreamFailure, { withOutput }: Audience): string {
+  const line = withOutput && reason === 'crashed' && program ? bestLine(program.stderr) : ''
+  return line === '' ? message : `${message}: ${line}`
+}
+
+/** Returns the members of an error body that explain a failure; with output also the last lines of stderr. */
+export function detailsOf(failure: UpstreamFailure, { withOutput }: Audience): FailureDetails {
   const { reason, message, status, code, program } = failure
   const stderr = program ? lastLines(program.stderr) : []
   return {
@@ -123,11 +140,12 @@ export const httpStatuses: Record<FailureReason, 429 | 502 | 503 | 504> = {
 }
 
 /** The only mapping from upstream failure to HTTP status (http-contract.md#errors, http-contract.md#tool-record). */
-export function toAppError(failure: UpstreamFailure, server: string, show?: { withOutput: boolean }): AppError {
-  const { reason, message, retryAfter } = failure
+export function toAppError(failure: UpstreamFailure, server: string, audience: Audience): AppError {
+  const { reason, retryAfter } = failure
+  const message = messageOf(failure, audience)
   const own = httpStatuses[reason]
   const status = own === 502 && retryAfter !== undefined ? 503 : own
   const text = reason === 'limited' ? message : serverError(server, message)
-  const details = detailsOf(failure, show)
+  const details = detailsOf(failure, audience)
   return new AppError(status, text, { cause: failure, details, ...(retryAfter === undefined ? {} : { retryAfter }) })
 }

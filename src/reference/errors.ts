@@ -73,7 +73,7 @@ A tool that reports a failure is not an HTTP error: the status is 200 and the re
 ## When an upstream fails
 
 REST answers with the status below; MCP with error \`-32603\`, whose \`data\` has \`server\`, \`reason\`, and \`status\` or
-\`retryAfter\` (seconds) if known. A caller with too many calls also gets a plain 429 over MCP, unless the response has started.
+\`retryAfter\` (seconds) if known, and \`cause\`, \`summary\` and \`next_step\` as REST has them. A caller with too many calls also gets a plain 429 over MCP, unless the response has started.
 
 <!-- prettier-ignore -->
 | \`reason\` | Status | Meaning |

@@ -31,7 +31,7 @@ hint: The npm registry has no such package. Check the name of the package; a pri
 \`\`\`
 
 The dashboard shows the same beside the failed server. REST errors have the members \`cause\`, \`summary\` and \`next_step\`;
-administrators also get the last 20 lines of stderr in \`stderr\`, without the secrets of the server. The Log tab of a
+administrators also get that line, and the last 20 lines of stderr in \`stderr\`, without the secrets of the server. The Log tab of a
 server in the dashboard has more lines, and **Test connection** tries again.
 
 To add the server although it does not answer yet, save it disabled: **Save anyway, disabled** in the dashboard, or

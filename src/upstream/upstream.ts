@@ -8,7 +8,13 @@ import { createBreaker, type BreakerState } from './sessions/breaker.ts'
 import { acceptsRequests, createCapabilityFilter } from './transport/capability-filter.ts'
 import type { Connection, Era } from './transport/connection.ts'
 import { createKeyedMutex, type MutexLease } from './sessions/keyed-mutex.ts'
-import { redactFailure, UpstreamFailure, type FailureReason } from '../protocol/upstream-failure.ts'
+import {
+  administrators,
+  messageOf,
+  redactFailure,
+  UpstreamFailure,
+  type FailureReason
+} from '../protocol/upstream-failure.ts'
 import { readError } from './transport/message.ts'
 import { sendRequest } from './discovery/list-items.ts'
 import { recordFailure } from './sessions/connector.ts'
@@ -225,7 +231,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     if (error !== call.stopped) recordFailure(breaker, error)
     if (!(error instanceof UpstreamFailure)) return error
     if (error.reason !== 'cancelled') {
-      observer.onConnectionFailure(name, error.reason, error.message)
+      observer.onConnectionFailure(name, error.reason, messageOf(error, administrators))
       call.observation?.attachStderr(connection.stderr?.())
     }
     return redactFailure(error, redact)

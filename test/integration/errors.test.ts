@@ -146,7 +146,7 @@ test('a failure of an upstream is one warning without a stack, a caller who left
   const app = await buildApp(await freshConfig(t), { log: { write: (line) => lines.push(line) } })
   addCleanup(t, () => app.close())
   const failing = (reason: FailureReason) => () => {
-    throw toAppError(new UpstreamFailure(reason, 'connection refused'), 'one')
+    throw toAppError(new UpstreamFailure(reason, 'connection refused'), 'one', { withOutput: false })
   }
   app.get('/failing', { config: { access: 'public' } }, failing('unreachable'))
   app.get('/left', { config: { access: 'public' } }, failing('cancelled'))

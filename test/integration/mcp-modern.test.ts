@@ -126,15 +126,17 @@ test('a client that reads no stream gets JSON, without progress', async (t) => {
   assert.deepEqual(textOf(answer), { server: 'dual', arguments: { ms: 80 } })
 })
 
-test('transport failures name the server and the reason', async (t) => {
+test('transport failures name the server, the reason, the cause and the next step', async (t) => {
   const mcp = await startMcp(t)
   const faulty = await addFaulty(t, mcp, 'one')
   faulty.mode = 'reset'
   const { body, status } = await mcp.modern('tools/call', { name: 'one__echo' })
+  const { next_step: step, summary, ...data } = body.error!.data!
   assert.deepEqual(
-    [status, body.error!.code, body.error!.data],
-    [200, -32603, { server: 'one', reason: 'unreachable' }]
+    [status, body.error!.code, data],
+    [200, -32603, { server: 'one', reason: 'unreachable', cause: 'connection_lost' }]
   )
+  for (const sentence of [step, summary]) assert.match(String(sentence), /\.$/)
 })
 
 test('listening is acknowledged with what is honoured, and each frame carries the id of the subscription', async (t) => {

@@ -19,7 +19,7 @@ import { Payload } from '../../src/json/payload.ts'
 import { Call, silentSink } from '../../src/upstream/transport/call.ts'
 import type { Sink } from '../../src/upstream/transport/call.ts'
 import type { OpenOptions } from '../../src/upstream/transport/connection.ts'
-import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
+import { administrators, messageOf, UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import type { FailureReason } from '../../src/protocol/upstream-failure.ts'
 import { createChildRegistry } from '../../src/upstream/stdio/child-registry.ts'
 import type { Log } from '../../src/upstream/stdio/process.ts'
@@ -86,7 +86,7 @@ const readJson = async (connection: StdioConnection, name: string, args: object 
 
 const failsWith = (reason: FailureReason, message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof UpstreamFailure)
-  assert.match(error.message, message)
+  assert.match(messageOf(error, administrators), message)
   assert.equal(error.reason, reason)
   return true
 }

@@ -2,7 +2,7 @@ import type { UpstreamOffer } from '../../registry/model/model.ts'
 import type { ServerTrial } from '../../schemas/dashboard/servers.ts'
 import { hasCredential, type Target } from '../../upstream/transports.ts'
 import { lastLines } from '../../domain/failures/stderr-line.ts'
-import { detailsOf, UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { administrators, detailsOf, messageOf, UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
 const TOOLS = 100
 
@@ -40,6 +40,13 @@ export async function runTrial(target: Target, { read, stderr: lines }: TrialOpt
     const status = error.reason === 'auth' && !hasCredential(target.secrets) ? 'sign_in_needed' : 'failing'
     const output = lastLines(lines())
     const stderr = output.length > 0 ? output : lastLines(error.program?.stderr ?? [])
-    return { ...timing(), status, error: error.message, ...detailsOf(error), stderr, ...countItems({ items: [] }) }
+    return {
+      ...timing(),
+      status,
+      error: messageOf(error, administrators),
+      ...detailsOf(error, administrators),
+      stderr,
+      ...countItems({ items: [] })
+    }
   }
 }

@@ -2,7 +2,7 @@ import type { Transport } from '../../domain/transports.ts'
 import type { Observer } from '../../observe/observation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Connection, OpenOptions, TransportClient } from '../transport/connection.ts'
-import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { administrators, messageOf, UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import type { ConnectTimings } from '../../observe/connect-timings.ts'
 
 export interface ConnectorOptions {
@@ -55,7 +55,8 @@ export function createConnector(options: ConnectorOptions) {
         onNotification(method, params, performance.now() - openedAt < OPENING_MS)
       return connection
     } catch (error) {
-      if (error instanceof UpstreamFailure) observer.onConnectionFailure(name, error.reason, error.message)
+      if (error instanceof UpstreamFailure)
+        observer.onConnectionFailure(name, error.reason, messageOf(error, administrators))
       recordFailure(breaker, error)
       releaseSlot?.()
       throw error

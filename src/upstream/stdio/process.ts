@@ -5,7 +5,6 @@ import { basename } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
 import { createRedactor } from '../../domain/secrets/redaction.ts'
 import { maskArguments, secretsOfArguments } from '../../domain/secrets/secret-parts.ts'
-import { bestLine } from '../../domain/failures/stderr-line.ts'
 import { truncate } from '../../domain/text/text.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
@@ -208,16 +207,14 @@ function superviseChild(
   const crashFailure = () => {
     reader.flush()
     const { exitCode, signalCode } = child
-    const stderr = ownTail.lines()
-    const line = bestLine(stderr)
-    const what =
+    const message =
       signalCode !== null
         ? `the process was ended by signal ${signalCode}`
         : exitCode !== null
           ? `the process exited with code ${exitCode}`
           : 'the process closed its pipes'
-    return new UpstreamFailure('crashed', line === '' ? what : `${what}: ${line}`, {
-      program: { command: basename(settings.command), stderr },
+    return new UpstreamFailure('crashed', message, {
+      program: { command: basename(settings.command), stderr: ownTail.lines() },
       ...(exitCode === 0 ? { code: 'exit_0' } : {})
     })
   }
