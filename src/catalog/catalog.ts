@@ -14,13 +14,14 @@ import type {
 } from '../registry/model/model.ts'
 import { valueOf, withMembers, members } from '../json/json.ts'
 import { unlistedMembers } from './item-shape.ts'
-import { appUrisOf } from './app-references.ts'
+import { appUrisOf, namingServer, removeReference, rewrittenMeta } from './app-references.ts'
 import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
 import { leftOutOf, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from '../protocol/param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
 import { createPrincipal, indexPrincipals } from './principal-index.ts'
+import { appAddressOf, isAppUri } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
 import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
 import type { Caller } from './caller.ts'
@@ -40,7 +41,7 @@ export interface Item {
   readonly enabled: boolean
   /** Arguments of a tool that are also sent as HTTP headers. */
   readonly paramHeaders: ParamHeaders
-  /** Addresses of the interfaces that a tool names, as its server wrote them. */
+  /** Addresses of the interfaces that a tool names, as its server wrote them; none if the server's apps are off. */
   readonly appUris: readonly string[]
   /** Reason that the item is not served, if any. */
   readonly problem: Problem | undefined
@@ -70,7 +71,7 @@ export interface CatalogServer {
   readonly appTools: readonly Item[]
   /** Finds an item by its name or URI at the upstream, or by its alias. */
   find(kind: ItemKind, name: string): Item | undefined
-  /** Returns the enabled items as MCP list entries. `isBare`: tools and prompts without the server prefix. */
+  /** Returns the enabled items as MCP list entries. `isBare`: names and addresses without the server. */
   listing(kind: ItemKind, isBare?: boolean): Listing
 }
 
@@ -144,19 +145,41 @@ function withoutTaskSupport(definition: string): string | null | undefined {
   return rest === '{}' ? null : rest
 }
 
+const uriMembers = { resource: 'uri', template: 'uriTemplate' } as const
+
+/** Returns the change to the `_meta` of a tool that clients get, if any (mcp-proxy.md#apps). */
+function metaChange({ stored, name }: CatalogServer, definition: string, isBare: boolean): { _meta?: string } {
+  const isOn = stored.settings.apps !== false
+  if (isOn && isBare) return {}
+  const meta = rewrittenMeta(definition, isOn ? namingServer(name) : removeReference)
+  return meta === undefined ? {} : { _meta: meta }
+}
+
+/** Returns a tool's definition with the references to interfaces that clients get (mcp-proxy.md#apps). */
+export function definitionForClients({ stored: { definition }, server }: Item): string {
+  const change = metaChange(server, definition, false)
+  return Object.keys(change).length === 0 ? definition : withMembers(definition, change)
+}
+
 /**
  * Returns an item's entry in MCP lists as JSON text: the upstream's definition under the public name, without members
  * that clients reject (mcp-proxy.md#names, mcp-proxy.md#bare-names).
  */
 export function listEntry({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
-  if (kind === 'resource' || kind === 'template') return definitionWith(kind, stored.definition, {})
+  if (kind === 'resource' || kind === 'template') {
+    const isShown = isBare || !isAppUri(own)
+    const address = isShown ? {} : { [uriMembers[kind]]: JSON.stringify(appAddressOf(server.name, own)) }
+    return definitionWith(kind, stored.definition, address)
+  }
   // header annotations matter only over HTTP: on other transports an invalid one is removed
   const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
   const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
   const keepsName = isBare && alias === own
   const name = keepsName ? {} : { name: JSON.stringify(isBare ? alias : publicName) }
-  const execution = kind === 'tool' ? withoutTaskSupport(definition) : undefined
-  return definitionWith(kind, definition, execution === undefined ? name : { ...name, execution })
+  if (kind === 'prompt') return definitionWith(kind, definition, name)
+  const execution = withoutTaskSupport(definition)
+  const meta = metaChange(server, definition, isBare)
+  return definitionWith(kind, definition, { ...name, ...meta, ...(execution === undefined ? {} : { execution }) })
 }
 
 function definitionWith(kind: ItemKind, definition: string, changes: Readonly<Record<string, string | null>>): string {
@@ -178,6 +201,8 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
   const listings = new Map<string, Listing>()
   let leftOut: LeftOut | undefined | null = null
   const appTools: Item[] = []
+  /** Kinds that are listed otherwise in a bare group; most servers have no interfaces. */
+  const kindsWithApps = new Set<ItemKind>()
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
   const server: CatalogServer = {
     stored,
@@ -193,7 +218,7 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
     appTools,
     find: (kind, name) => byName.get(kind)?.get(name),
     listing(kind, isBare = false) {
-      const key = isBare && isNamed(kind) ? `bare ${kind}` : kind
+      const key = isBare && (isNamed(kind) || kindsWithApps.has(kind)) ? `bare ${kind}` : kind
       let listing = listings.get(key)
       if (!listing) {
         const enabled = items(kind).filter((item) => item.enabled)
@@ -213,6 +238,7 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
     byKind.get(kind)!.push(entry)
     byName.get(kind)!.set(name, entry).set(entry.alias, entry)
     if (entry.appUris.length > 0) appTools.push(entry)
+    if (!isNamed(kind) && isAppUri(name)) kindsWithApps.add(kind)
   }
   return server
 }
@@ -229,7 +255,7 @@ function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): 
   const problem =
     names.problem(kind, name) ?? problemOf(paramHeaders) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)
   const enabled = item.enabled && stored.enabled && problem === undefined
-  const appUris = kind === 'tool' ? appUrisOf(item.definition) : noUris
+  const appUris = kind === 'tool' && stored.settings.apps !== false ? appUrisOf(item.definition) : noUris
   return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, appUris, problem }
 }
 

@@ -13,6 +13,15 @@ import {
 } from './catalog.ts'
 import { withMembers } from '../json/json.ts'
 import { joinListing, pickEntries, type Listing } from './list-cache.ts'
+import {
+  aliasOf,
+  hasAppScheme,
+  isAppUri,
+  looseSegmentOf,
+  splitAlias,
+  splitAppAddress,
+  type AddressForm
+} from './resource-uris.ts'
 import type { Caller } from './caller.ts'
 
 /** Result of resolving a resource URI. */
@@ -20,8 +29,8 @@ export interface ResourceTarget {
   readonly server: CatalogServer
   /** The upstream's own URI. */
   readonly uri: string
-  /** True if the caller used the form `towpath://<server>/`; answers then use it as well. */
-  readonly isAlias: boolean
+  /** Form of the address that the caller used; answers use it as well. */
+  readonly form: AddressForm
 }
 
 /**
@@ -48,24 +57,14 @@ export interface Scope {
    */
   resolve(uri: string, guesses?: boolean, sender?: string): ResourceTarget | undefined
   /**
-   * Resolves a URI of a known server, listed or not; undefined if the server is out of scope or has the URI disabled.
+   * Resolves a URI of a known server, listed or not; undefined if the server is out of scope or has the URI disabled. Of
+   * a server that is not served as a whole, only the interfaces of its tools in scope are resolved.
    */
   resolveAt(server: string, uri: string): ResourceTarget | undefined
   /** Resolves a template by its listed string, aliased or not. */
   resolveTemplate(template: string): ResourceTarget | undefined
   /** Returns the serialized list entries, one listing per server. */
   listings(kind: ItemKind): readonly Listing[]
-}
-
-const ALIAS = 'towpath://'
-
-export const aliasOf = (server: string, uri: string) => `${ALIAS}${server}/${uri}`
-
-/** Splits an alias into server and original URI; undefined for other URIs. */
-function splitAlias(uri: string): { server: string; uri: string } | undefined {
-  if (!uri.startsWith(ALIAS)) return undefined
-  const slash = uri.indexOf('/', ALIAS.length)
-  return slash < 0 ? undefined : { server: uri.slice(ALIAS.length, slash), uri: uri.slice(slash + 1) }
 }
 
 const byRegistration = (a: CatalogServer, b: CatalogServer) =>
@@ -162,6 +161,59 @@ function toolListing({ listings }: Catalog, server: CatalogServer, part: ServerS
   })
 }
 
+/** Servers and tools whose interfaces an endpoint with qualified names serves. */
+interface AppScope {
+  /** All servers in scope, including those of which only single tools are. */
+  readonly servers: readonly CatalogServer[]
+  isWhole(server: CatalogServer): boolean
+  includes(item: Item): boolean
+}
+
+/** Creates the resolution of interfaces (mcp-proxy.md#apps). */
+function createAppUris({ servers, isWhole, includes }: AppScope) {
+  const byName = new Map(servers.map((server) => [server.name, server]))
+  const looseNames = new Set(servers.map(({ name }) => name.toLowerCase()))
+  const namesApp = (server: CatalogServer, uri: string) =>
+    server.appTools.some((tool) => tool.appUris.includes(uri) && includes(tool))
+  /** Returns true if a tool in scope names the interface, and the server does not list it as disabled. */
+  const isNamed = (server: CatalogServer, uri: string) => namesApp(server, uri) && !isDisabled(server, uri)
+  const canRead = (server: CatalogServer, uri: string) =>
+    isNamed(server, uri) ||
+    (isWhole(server) && !isDisabled(server, uri) && (hasResources(server) || server.appTools.length > 0))
+  const offers = (server: CatalogServer, uri: string) =>
+    isNamed(server, uri) ||
+    (isWhole(server) && (server.find('resource', uri)?.enabled || hasMatchingTemplate(server, uri)))
+  const hasTemplate = (server: CatalogServer, uri: string) =>
+    isWhole(server) && server.find('template', uri)?.enabled === true
+  /** Returns the only server that has a URI which no server in scope can be meant to be the first segment of. */
+  const ownerOf = (uri: string, has: (server: CatalogServer, uri: string) => boolean | undefined) => {
+    if (looseNames.has(looseSegmentOf(uri))) return undefined
+    const owners = servers.filter((server) => has(server, uri))
+    return owners.length === 1 ? owners[0] : undefined
+  }
+  const resolveIf = (
+    address: string,
+    isReadable: (server: CatalogServer, uri: string) => boolean,
+    has: (server: CatalogServer, uri: string) => boolean | undefined
+  ): ResourceTarget | undefined => {
+    const named = splitAppAddress(address)
+    const server = named && byName.get(named.server)
+    if (server) return isReadable(server, named.uri) ? { server, uri: named.uri, form: 'app' } : undefined
+    const owner = ownerOf(address, has)
+    return owner && { server: owner, uri: address, form: 'own' }
+  }
+  return {
+    isNamed,
+    resolve: (address: string) => resolveIf(address, canRead, offers),
+    resolveTemplate: (address: string) => resolveIf(address, hasTemplate, hasTemplate),
+    /** Returns the listed resources that tools in scope name; `server` is not served as a whole. */
+    listed: (server: CatalogServer): Item[] =>
+      server.appTools.length === 0
+        ? []
+        : server.items('resource').filter(({ name, enabled }) => enabled && isAppUri(name) && namesApp(server, name))
+  }
+}
+
 /** Creates the resolution and the listings of resources and templates among these servers. */
 function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare: boolean) {
   const byAge = servers.toSorted(byRegistration)
@@ -170,7 +222,7 @@ function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare:
   const readAlias = (text: string): ResourceTarget | undefined => {
     const alias = isBare ? undefined : splitAlias(text)
     const server = alias && byName.get(alias.server)
-    return server && { server, uri: alias!.uri, isAlias: true }
+    return server && { server, uri: alias!.uri, form: 'alias' }
   }
   /** Returns the item that keeps its original URI: the one of the server that was registered first. */
   const ownerOf = (kind: 'resource' | 'template', uri: string): Item | undefined => {
@@ -188,9 +240,10 @@ function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare:
   return {
     /** Returns one server's entries; those that collide are listed under their alias. */
     listing(server: CatalogServer, kind: 'resource' | 'template'): Listing {
-      const source = server.listing(kind)
+      const source = server.listing(kind, isBare)
       const enabled = server.items(kind).filter((item) => item.enabled)
-      const owners = enabled.map((item) => ownerOf(kind, item.name))
+      // the address of an interface names its server already
+      const owners = enabled.map((item) => (!isBare && isAppUri(item.name) ? item : ownerOf(kind, item.name)))
       if (enabled.every((item, i) => owners[i] === item)) return source
       const marks = enabled.map((item, i) => (owners[i] === item ? 'o' : owners[i] ? 'c' : 'a')).join('')
       return catalog.listings.get(`${server.name} ${kind} ${marks}`, source, () =>
@@ -205,13 +258,13 @@ function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare:
       const server =
         ownerOf('resource', uri)?.server ??
         byAge.find((each) => hasMatchingTemplate(each, uri)) ??
-        (guesses ? (senderOf(sender, uri) ?? guess(catalog, byAge, uri)) : undefined)
-      return server && { server, uri, isAlias: false }
+        (guesses && (isBare || !hasAppScheme(uri)) ? (senderOf(sender, uri) ?? guess(catalog, byAge, uri)) : undefined)
+      return server && { server, uri, form: 'own' }
     },
     resolveTemplate(template: string): ResourceTarget | undefined {
       const aliased = readAlias(template)
       const item = aliased ? aliased.server.find('template', aliased.uri) : ownerOf('template', template)
-      return item?.enabled ? { server: item.server, uri: item.name, isAlias: aliased !== undefined } : undefined
+      return item?.enabled ? { server: item.server, uri: item.name, form: aliased ? 'alias' : 'own' } : undefined
     }
   }
 }
@@ -237,6 +290,9 @@ function createScope(
     const part = item.enabled ? partOf(item.server) : undefined
     return part !== undefined && (item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole)
   }
+  const isWhole = (server: CatalogServer) => partOf(server)?.isWhole === true
+  let lazyApps: ReturnType<typeof createAppUris> | undefined
+  const apps = () => (lazyApps ??= createAppUris({ servers, isWhole, includes }))
   const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
     if (isBare) return wholeServers[0]?.find(kind, listedName)
     const split = splitName(listedName)
@@ -245,7 +301,11 @@ function createScope(
   const makeListings = (kind: ItemKind): Listing[] => {
     if (kind === 'tool') return servers.map((server) => toolListing(catalog, server, partOf(server)!, isBare))
     if (kind === 'prompt') return wholeServers.map((server) => server.listing(kind, isBare))
-    return wholeServers.map((server) => uris().listing(server, kind))
+    return servers.flatMap((server) => {
+      if (isWhole(server)) return uris().listing(server, kind)
+      const items = kind === 'resource' ? apps().listed(server) : []
+      return items.length === 0 ? [] : joinListing(items.map((item) => listEntry(item)))
+    })
   }
   // only listings of whole servers are cached here; those of parts are in the bounded cache of the catalog
   const listed = new Map<ItemKind, readonly Listing[]>()
@@ -260,12 +320,15 @@ function createScope(
       const item = lookUp(kind, listedName)
       return item && includes(item) ? item : undefined
     },
-    resolve: (uri, guesses = true, sender?: string) => uris().resolve(uri, guesses, sender),
+    resolve: (uri, guesses = true, sender?: string) =>
+      !isBare && isAppUri(uri) ? apps().resolve(uri) : uris().resolve(uri, guesses, sender),
     resolveAt(name, uri) {
-      const server = wholeServers.find((each) => each.name === name)
-      return server && !isDisabled(server, uri) ? { server, uri, isAlias: false } : undefined
+      const server = servers.find((each) => each.name === name)
+      const isServed = server && (isWhole(server) ? !isDisabled(server, uri) : apps().isNamed(server, uri))
+      return isServed ? { server, uri, form: 'own' } : undefined
     },
-    resolveTemplate: (template) => uris().resolveTemplate(template),
+    resolveTemplate: (template) =>
+      !isBare && isAppUri(template) ? apps().resolveTemplate(template) : uris().resolveTemplate(template),
     listings(kind) {
       if (group || !allowed.isAll) return makeListings(kind)
       let found = listed.get(kind)
@@ -298,6 +361,17 @@ export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 
+/** Returns the interface that an address names, or the only one with this own URI, whether enabled or not. */
+function anyApp(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
+  const named = splitAppAddress(uri)
+  const server = named && catalog.server(named.server)
+  if (server) return server.find(kind, named.uri)
+  const found = catalog.servers.flatMap((each) => each.find(kind, uri) ?? [])
+  const segment = looseSegmentOf(uri)
+  const isSafe = catalog.servers.every(({ name }) => name.toLowerCase() !== segment)
+  return isSafe && found.length === 1 ? found[0] : undefined
+}
+
 /**
  * Returns an item by its URI or alias in REST: the item that the URI resolves to, else that of any server, enabled or
  * not (mcp-proxy.md#resource-uris).
@@ -305,6 +379,7 @@ export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
   const scope = globalScope(catalog)
   const target = kind === 'resource' ? scope.resolve(uri) : scope.resolveTemplate(uri)
+  if (isAppUri(uri)) return target?.server.find(kind, target.uri) ?? anyApp(catalog, kind, uri)
   const inForce = target?.server.find(kind, target.uri)
   if (inForce) return inForce
   const alias = splitAlias(uri)

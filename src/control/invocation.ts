@@ -1,10 +1,11 @@
 import { serverError } from '../domain/server-error.ts'
 import { AppError, notFound, unauthorized } from '../lib/errors.ts'
-import { aliasedContents } from '../mcp/messages/aliased-contents.ts'
+import { nameApps } from '../mcp/messages/app-addresses.ts'
+import { namedContents } from '../mcp/messages/named-contents.ts'
 import { createSlotSet, type SlotItem } from '../lib/slot-set.ts'
 import { createCall, recordAnswer } from '../upstream/client-calls.ts'
 import type { AlwaysResolves, CallRequest, CallSurface, CallTarget, ClientCalls } from '../upstream/client-calls.ts'
-import { errorCode, errorMessage } from '../upstream/era-bridge.ts'
+import { errorCode, errorMessage, readAnswer } from '../upstream/era-bridge.ts'
 import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
 import { REST_ENDPOINT, type CallKind, type InboundCall, type Observation } from '../observe/observation.ts'
@@ -90,7 +91,8 @@ function resolveResource(catalog: Catalog, uri: string): ResourceTarget {
   const target = globalScope(catalog).resolve(uri)
   if (target) return target
   const item = anyByUri(catalog, 'resource', uri)
-  if (!item) throw notFound('resource', uri)
+  // an interface whose own URI does not show its server is only found by the address that does
+  if (!item || item.enabled) throw notFound('resource', uri)
   throw item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
 }
 
@@ -125,9 +127,9 @@ function resolveNamed(
 /** Finds an enabled resource. */
 function resolveUri(catalog: Catalog, { name }: RestCall, observation: Observation): RestTarget {
   const target = resolveResource(catalog, name)
-  const { server, uri, isAlias } = target
+  const { server, uri } = target
   observation.setTarget(server.name, uri)
-  const present = isAlias ? (result: Payload) => aliasedContents(result, target).bytes : bytesOf
+  const present = (result: Payload) => readAnswer(() => namedContents(result, target)).bytes
   return { server, method: 'resources/read', members: `"uri":${JSON.stringify(uri)}`, name: uri, present }
 }
 
@@ -149,7 +151,8 @@ export function createInvocation(catalog: () => Catalog, calls: ClientCalls): In
       if (signal.isDisconnected) throw callerDisconnected()
       signal.onDisconnect = () => call.stop(callerDisconnected())
       running.add(request)
-      const forwarded = await calls.send(server, call, { era: 'modern', owner: principal, principal })
+      const received = await calls.send(server, call, { era: 'modern', owner: principal, principal })
+      const forwarded = method === 'resources/read' ? received : nameApps(received, server)
       const { answer, era } = forwarded
       const adaptation = { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' } as const
       const result = recordAnswer(observation, forwarded, adaptation)

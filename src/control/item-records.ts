@@ -1,7 +1,8 @@
 import type { ItemKind } from '../registry/model/model.ts'
-import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
+import { definitionForClients, type Catalog, type CatalogServer, type Item } from '../catalog/catalog.ts'
 import { members } from '../json/json.ts'
-import { aliasOf, anyByUri } from '../catalog/scope.ts'
+import { aliasOf, appAddressOf, isAppUri } from '../catalog/resource-uris.ts'
+import { anyByUri } from '../catalog/scope.ts'
 
 /** REST's names of members that MCP writes in camelCase (http-contract.md#tool-record). */
 const restMembers: Record<ItemKind, Readonly<Record<string, string>>> = {
@@ -21,19 +22,20 @@ const omitted: Record<ItemKind, readonly string[]> = {
 
 /**
  * Returns the name of an item in REST: the qualified name, or for resources and templates the URI in the global scope
- * (mcp-proxy.md#resource-uris). A disabled item keeps its original URI only if no other server offers the same, because
+ * (mcp-proxy.md#resource-uris), which names the server of an interface. A disabled item keeps its original URI only if no other server offers the same, because
  * the other server's item may take the URI over.
  */
 export function restName(catalog: Catalog, item: Item): string {
   const { kind, name, server, enabled, publicName } = item
   if (kind === 'tool' || kind === 'prompt') return publicName
+  if (isAppUri(name)) return appAddressOf(server.name, name)
   const isShared = !enabled && catalog.servers.some((other) => other !== server && other.find(kind, name))
   return !isShared && anyByUri(catalog, kind, name) === item ? name : aliasOf(server.name, name)
 }
 
 /** Serializes an item: REST's own members, followed by the rest of the upstream's definition byte for byte. */
 export function itemRecord(catalog: Catalog, item: Item): string {
-  const text = item.stored.definition
+  const text = item.kind === 'tool' ? definitionForClients(item) : item.stored.definition
   const key = item.kind === 'resource' ? 'uri' : item.kind === 'template' ? 'uri_template' : 'name'
   const parts = [`"${key}":${JSON.stringify(restName(catalog, item))}`, `"enabled":${item.enabled}`]
   for (const member of members(text)) {

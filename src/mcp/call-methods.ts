@@ -1,6 +1,6 @@
 import type { Negotiation } from '../registry/model/model.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
-import { aliasedContents } from './messages/aliased-contents.ts'
+import { namedContents } from './messages/named-contents.ts'
 import { errorCode } from '../upstream/era-bridge.ts'
 import type { Item, CatalogServer } from '../catalog/catalog.ts'
 import type { CallSurface, ClientCalls } from '../upstream/client-calls.ts'
@@ -106,9 +106,9 @@ export class TargetResolver {
       const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
       throw refuse(context, `Resource not found: ${requestedUri}`, { uri: requestedUri }, code)
     }
-    const { server, uri, isAlias } = target
+    const { server, uri, form } = target
     const changes = { uri: JSON.stringify(uri), ...this.#inputRoundChanges(context, server) }
-    const rewrite = isAlias ? (result: Payload) => aliasedContents(result, target) : undefined
+    const rewrite = form === 'own' && scope.isBare ? undefined : (result: Payload) => namedContents(result, target)
     return { server, members: paramsFragment(message, changes), name: uri, rewrite }
   }
 

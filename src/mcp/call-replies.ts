@@ -10,6 +10,7 @@ import type { Elicitations } from './input/elicitations.ts'
 import { InputRefusedError } from './input/input-rounds.ts'
 import { answerUrlElicitation, attributeUrlElicitations } from './input/url-elicitation.ts'
 import type { McpRefusals } from './mcp-refusals.ts'
+import { nameApps } from './messages/app-addresses.ts'
 import type { ResourceLinks } from './messages/resource-links.ts'
 import { attributeResult, isInputRequired, needsAttribution } from './messages/server-attribution.ts'
 import type { Implementation, RequestContext } from './sessions/request-context.ts'
@@ -44,15 +45,17 @@ export class CallReplies {
   }
 
   /** Records and sends the server's response. Throws UpstreamFailure if it is malformed. */
-  sendAnswer(context: RequestContext, target: McpTarget, forwarded: UpstreamAnswer): void {
+  sendAnswer(context: RequestContext, target: McpTarget, received: UpstreamAnswer): void {
     const { reply, message, era, scope, caller } = context
     const { method } = message
-    const { answer } = forwarded
     const { server, rewrite } = target
+    const hasLinks = methodsWithLinks.has(method)
+    const forwarded = hasLinks && !scope.isBare ? nameApps(received, server) : received
+    const { answer } = forwarded
     const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: this.#serverInfo }
     const result = recordAnswer(context.observation!, forwarded, adaptation)
     if (answer.kind === 'error') return this.#sendError(context, target, forwarded)
-    if (methodsWithLinks.has(method)) this.#options.resourceLinks.record(caller.key, server.name, answer.body)
+    if (hasLinks) this.#options.resourceLinks.record(caller.key, server.name, answer.body)
     // checked on the original result, which is already parsed: the adapted one would be parsed again
     const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
     const attributed = needsNames ? readAnswer(() => attributeResult(result, server.name)) : result

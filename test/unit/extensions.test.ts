@@ -71,5 +71,8 @@ test('an interface is found in each member that names one, however the JSON spel
   for (const meta of ['null', '[]', '"ui://x"', '{"ui":"ui://x"}', '{"ui":{"resourceUri":["ui://x"]}}']) {
     assert.deepEqual(appUrisOf(`{"_meta":${meta}}`), [], meta)
   }
-  assert.deepEqual(appUrisOf('{"_meta":{"ui":{"resourceUri":"ui:ui://x"},"ui/resourceUri":" ui://x"}}'), [])
+  // parsers of URLs ignore white space in front, tabs and line ends
+  const lenient = String.raw`{"_meta":{"ui":{"resourceUri":" ui://x"},"ui/resourceUri":"u\ti:\n//x"}}`
+  assert.deepEqual(appUrisOf(lenient), [' ui://x', 'u\ti:\n//x'])
+  assert.deepEqual(appUrisOf('{"_meta":{"ui":{"resourceUri":"ui:ui://x"},"ui/resourceUri":"ui:/x"}}'), [])
 })

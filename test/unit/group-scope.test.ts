@@ -53,7 +53,7 @@ test('a group of whole servers serves their prompts, resources and templates too
   assert.equal(scope.resolve('other://1')?.server.name, 'a', 'the only server that can be meant')
   assert.equal(scope.resolve('b://1'), undefined, "another server's, which is not here")
   assert.equal(scope.resolve('towpath://b/b://1')?.server.name, 'a', 'no alias of a server that is not here')
-  assert.equal(scope.resolve('towpath://a/a://1')?.isAlias, true)
+  assert.equal(scope.resolve('towpath://a/a://1')?.form, 'alias')
 })
 
 test('exclusion wins over both ways in, for calls as for lists', () => {
@@ -120,7 +120,7 @@ test('resources of a bare group keep their URIs, also where they look like an al
   assert.deepEqual(names(catalog, 'template'), ['towpath://a/{t}'])
   for (const uri of ['towpath://a/x://1', 'a://1', 'towpath://a/a://1']) {
     const target = scope.resolve(uri)
-    assert.deepEqual([target?.uri, target?.isAlias], [uri, false])
+    assert.deepEqual([target?.uri, target?.form], [uri, 'own'])
   }
   assert.equal(scope.resolveTemplate('towpath://a/{t}')?.uri, 'towpath://a/{t}')
 })

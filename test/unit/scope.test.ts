@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { parseAllowList } from '../../src/domain/allow-list.ts'
-import { anyByUri, aliasOf, globalScope, scopeFor } from '../../src/catalog/scope.ts'
+import { aliasOf } from '../../src/catalog/resource-uris.ts'
+import { anyByUri, globalScope, scopeFor } from '../../src/catalog/scope.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model/model.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 
@@ -16,7 +17,7 @@ const listed = (catalog: Catalog, kind: ItemKind): Record<string, unknown>[] =>
 const uris = (catalog: Catalog) => listed(catalog, 'resource').map(({ uri }) => uri)
 const resolved = (catalog: Catalog, uri: string) => {
   const target = globalScope(catalog).resolve(uri)
-  return target && [target.server.name, target.uri, target.isAlias]
+  return target && [target.server.name, target.uri, target.form === 'alias']
 }
 const titled = (uri: string, title?: string): StoredItem =>
   resource(uri, { definition: JSON.stringify({ uri, name: 'n', ...(title === undefined ? {} : { title }) }) })
@@ -129,7 +130,7 @@ test('a URI that looks like the alias of a server in scope is listed under its o
 test('a template of a chained gateway is found by its own string', () => {
   const own = 'towpath://elsewhere/x://{id}'
   const scope = globalScope(catalogOf([storedServer('a', [template(own)]), storedServer('b', [resource('y://1')])]))
-  assert.deepEqual([scope.resolveTemplate(own)?.server.name, scope.resolveTemplate(own)?.isAlias], ['a', false])
+  assert.deepEqual([scope.resolveTemplate(own)?.server.name, scope.resolveTemplate(own)?.form], ['a', 'own'])
   assert.equal(scope.resolve('towpath://elsewhere/x://5')?.server.name, 'a')
 })
 

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ExtraParams } from '../../protocol/notifications.ts'
-import { aliasOf, type CurrentScopes, type ResourceTarget } from '../../catalog/scope.ts'
+import { addressOf, formatAddress, type AddressForm } from '../../catalog/resource-uris.ts'
+import type { CurrentScopes, ResourceTarget } from '../../catalog/scope.ts'
 import type { Quota } from '../../lib/quota.ts'
 import { isPartOf, type Subscriptions } from './resource-subscriptions.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
@@ -40,7 +41,7 @@ interface SubscribedResource {
   readonly server: string
   /** The upstream's URI. */
   readonly uri: string
-  readonly isAlias: boolean
+  readonly form: AddressForm
   /** Bytes counted for the subscription. */
   readonly bytes: number
   /**
@@ -90,11 +91,10 @@ export function createSessionSubscriptions(
     byteQuota.release(caller.key, bytes)
   }
 
-  const formOf = ({ server, isAlias }: SubscribedResource, changed: string) =>
-    isAlias ? aliasOf(server, changed) : changed
+  const shownUri = ({ server, form }: SubscribedResource, changed: string) => formatAddress(form, server, changed)
   const isVisible = (server: string, uri: string) => {
     const scope = scopes.scope(caller, endpoint)
-    return scope.resolve(scope.isBare ? uri : aliasOf(server, uri))?.server.name === server
+    return scope.resolve(scope.isBare ? uri : addressOf(server, uri))?.server.name === server
   }
 
   const subscribeOwn = async (entry: SubscribedResource) => {
@@ -111,10 +111,10 @@ export function createSessionSubscriptions(
     const isLast = [...entries.values()].every((other) => other.server !== server || other.uri !== uri)
     if (isOwn && isLast) void subscribeUpstream(server, 'resources/unsubscribe', uri)
   }
-  const subscribe = (requestedUri: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
+  const subscribe = (requestedUri: string, { server: { name }, uri, form }: ResourceTarget, bytes: number) => {
     const subscriber = {
       onUpdated(changed: string, extraParams: ExtraParams) {
-        if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), extraParams)
+        if (!entry.isOwn && isVisible(name, changed)) sendUpdate(shownUri(entry, changed), extraParams)
       },
       isRevoked() {
         if (scopes.allows(caller, name)) return false
@@ -123,7 +123,7 @@ export function createSessionSubscriptions(
       }
     }
     const stop = () => subscriptions.delete(name, uri, subscriber)
-    const entry: SubscribedResource = { server: name, uri, isAlias, bytes, isOwn: false, stop }
+    const entry: SubscribedResource = { server: name, uri, form, bytes, isOwn: false, stop }
     entries.set(requestedUri, entry)
     return Promise.all([subscriptions.add(name, uri, subscriber), subscribeOwn(entry)])
   }
@@ -142,7 +142,7 @@ export function createSessionSubscriptions(
     notifyUpdated(server, uri, extraParams) {
       const isAffected = (entry: SubscribedResource) =>
         entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
-      const forms = [...entries.values()].filter(isAffected).map((entry) => formOf(entry, uri))
+      const forms = [...entries.values()].filter(isAffected).map((entry) => shownUri(entry, uri))
       if (forms.length === 0 || !isVisible(server, uri)) return
       for (const form of new Set(forms)) sendUpdate(form, extraParams)
     },

@@ -32,6 +32,8 @@ export interface ServerSettings {
   readonly oauth_issuer?: string
   /** Assume that an authorization server which does not advertise PKCE supports S256 */
   readonly oauth_assume_pkce?: boolean
+  /** False: its tools are served without their interfaces; absent: with them (mcp-proxy.md#apps) */
+  readonly apps?: false
 }
 
 /** Launch configuration: the program to start, or the address to contact and the credentials to send */

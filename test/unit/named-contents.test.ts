@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/json/payload.ts'
-import { aliasedContents } from '../../src/mcp/messages/aliased-contents.ts'
+import { namedContents } from '../../src/mcp/messages/named-contents.ts'
 import { catalogOf, storedServer } from './stored.ts'
 
 const server = catalogOf([storedServer('fs', [])]).server('fs')!
-const named = (result: string, uri = 'file:///a') => aliasedContents(Payload.of(result), { server, uri }).toString()
+const named = (result: string, uri = 'file:///a') =>
+  namedContents(Payload.of(result), { server, uri, form: 'alias' }).toString()
 
 test('only the contents of the URI that was read get the alias, the rest stays byte for byte', () => {
   assert.equal(

@@ -1,0 +1,101 @@
+import { eachElement, members, type Member } from '../../json/json.ts'
+import { Payload } from '../../json/payload.ts'
+import { namingServer, removeReference, rewriteReferences } from '../../catalog/app-references.ts'
+import type { CatalogServer } from '../../catalog/catalog.ts'
+import { appAddressOf, isAppUri } from '../../catalog/resource-uris.ts'
+import { badResponse } from '../../protocol/upstream-failure.ts'
+import { readAnswer } from '../../upstream/era-bridge.ts'
+import type { UpstreamAnswer } from '../../upstream/transport/call.ts'
+
+/** A value in latin1 JSON text and its replacement. */
+interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** Limit of inspected content blocks: each takes about a microsecond of blocking time. */
+const MAX_BLOCKS = 10_000
+
+const toText = (latin1: string) => Buffer.from(latin1, 'latin1').toString()
+const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
+
+/** Escapes of the letters of `uri`, with which a key can be spelled so that its plain text does not occur. */
+const URI_LETTERS = /\\u00(?:75|72|69)/i
+
+const mayHaveUris = (body: Payload) =>
+  body.includes('"uri"') || (body.includes('\\u00') && URI_LETTERS.test(body.latin1))
+
+/** Returns true if text that is not inspected block by block may spell the address of an interface. */
+const maySpellApp = (text: string) => /(?:["\s]|\\[tnr])ui:|\\u00[4-7]/i.test(text)
+
+/** Yields the edits of each member `uri` of a block or of its embedded resource. */
+function* uriEdits(text: string, found: readonly Member[], server: string): Generator<Edit> {
+  for (const { key, start, end } of found) {
+    if (key === 'resource' && text[start] === '{') yield* uriEdits(text, members(text, start), server)
+    if (key !== 'uri' || text[start] !== '"') continue
+    const uri = JSON.parse(toText(text.slice(start, end))) as string
+    if (isAppUri(uri)) yield { start, end, text: toLatin1(JSON.stringify(appAddressOf(server, uri))) }
+  }
+}
+
+/** Yields the members of each content block of a tool result or of a prompt's messages. */
+function* blocksOf(text: string, found: readonly Member[]): Generator<readonly Member[]> {
+  let left = MAX_BLOCKS
+  for (const list of found) {
+    if ((list.key !== 'content' && list.key !== 'messages') || text[list.start] !== '[') continue
+    for (const { start } of eachElement(text, list.start)) {
+      if (left-- === 0) {
+        if (maySpellApp(text.slice(start))) throw badResponse('has too many content blocks with interfaces')
+        return
+      }
+      if (text[start] !== '{') continue
+      const own = members(text, start)
+      yield own
+      if (list.key === 'content') continue
+      for (const { key, start: at } of own) if (key === 'content' && text[at] === '{') yield members(text, at)
+    }
+  }
+}
+
+const applyEdits = (text: string, edits: readonly Edit[]) => {
+  const parts: string[] = []
+  let from = 0
+  for (const edit of edits) {
+    parts.push(text.slice(from, edit.start), edit.text)
+    from = edit.end
+  }
+  return parts.join('') + text.slice(from)
+}
+
+/** Replaces the addresses of interfaces in the content blocks of a result. */
+function nameBlocks(body: Payload, server: string): Payload {
+  if (!mayHaveUris(body)) return body
+  const text = body.latin1
+  const edits = [...blocksOf(text, members(text))].flatMap((found) => [...uriEdits(text, found, server)])
+  return edits.length === 0 ? body : Payload.ofLatin1(applyEdits(text, edits))
+}
+
+const mayHaveReferences = (meta: string) => /resourceUri|outputTemplate|\\u/.test(meta)
+
+/** Replaces or removes the references to interfaces in the `_meta` of a result. */
+function nameReferences(body: Payload, { name, stored }: CatalogServer): Payload {
+  const meta = body.valueOf('_meta')
+  if (meta === undefined || !mayHaveReferences(meta)) return body
+  const text = toText(meta)
+  const rewrite = stored.settings.apps === false ? removeReference : namingServer(name)
+  const changed = rewriteReferences(text, rewrite)
+  return changed === text ? body : body.withChanges({ _meta: toLatin1(changed) }, '')
+}
+
+/**
+ * Returns the answer to a call of a tool or prompt in which each address of an interface names its server
+ * (mcp-proxy.md#apps): in `_meta`, links and embedded resources. Other answers are the same object. Throws
+ * UpstreamFailure if the answer is malformed or has too many blocks to inspect.
+ */
+export function nameApps(received: UpstreamAnswer, server: CatalogServer): UpstreamAnswer {
+  const { answer, era } = received
+  if (answer.kind === 'error') return received
+  const body = readAnswer(() => nameReferences(nameBlocks(answer.body, server.name), server))
+  return body === answer.body ? received : { answer: { kind: 'result', body }, era }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Payload } from '../../src/json/payload.ts'
+import { nameApps } from '../../src/mcp/messages/app-addresses.ts'
+import { namedContents } from '../../src/mcp/messages/named-contents.ts'
+import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
+import { catalogOf, storedServer } from './stored.ts'
+
+const [alpha] = catalogOf([storedServer('alpha', [])]).servers
+const [off] = catalogOf([storedServer('alpha', [], { settings: { url: 'http://a.test', apps: false } })]).servers
+
+function rename(result: string, server = alpha!): string {
+  for (const body of [Payload.of(result), Payload.ofLatin1(Buffer.from(result).toString('latin1'))]) {
+    const { answer } = nameApps({ answer: { kind: 'result', body }, era: 'legacy' }, server)
+    if (answer.body === body) return result
+    assert.equal(
+      answer.body.toString(),
+      nameApps({ answer: { kind: 'result', body: Payload.of(result) }, era: 'modern' }, server).answer.body.toString()
+    )
+  }
+  return nameApps(
+    { answer: { kind: 'result', body: Payload.of(result) }, era: 'legacy' },
+    server
+  ).answer.body.toString()
+}
+
+test('addresses in blocks and in _meta change, and everything else stays byte for byte', () => {
+  const given =
+    '{"content": [{"type":"resource_link","uri":"ui://x","n":1.0,"ü":"ü ui://x"}, {"type":"resource",' +
+    '"resource":{"uri":"ui://ü","text":"ui://x"}},7],"structuredContent":{"uri":"ui://x"},"_meta": {"ui/resourceUri":"ui://x"}}'
+  const named =
+    '{"content": [{"type":"resource_link","uri":"ui://alpha/x","n":1.0,"ü":"ü ui://x"}, {"type":"resource",' +
+    '"resource":{"uri":"ui://alpha/ü","text":"ui://x"}},7],"structuredContent":{"uri":"ui://x"},"_meta": {"ui/resourceUri":"ui://alpha/x"}}'
+  assert.equal(rename(given), named)
+})
+
+test('no spelling hides an address', () => {
+  const shown = (block: string) =>
+    JSON.stringify((JSON.parse(rename(`{"content":[${block}]}`)) as { content: unknown }).content)
+  const expected = '"ui://alpha/beta/x"'
+  for (const block of [
+    String.raw`{"type":"resource_link","uri":"ui:\/\/beta/x"}`,
+    String.raw`{"type":"resource_link","\u0075ri":"\u0075i://beta/x"}`,
+    String.raw`{"type":"resource_link","ur\u0069":"ui\u003a\u002f\u002fbeta/x"}`,
+    String.raw`{"type":"resource_link","uri":" ui://beta/x"}`,
+    String.raw`{"type":"resource_link","uri":"u\ti:\n//beta/x"}`,
+    '{"uri":"file:///a","type":"resource_link","uri":"ui://beta/x"}',
+    '{"type":"resource","resource":{"uri":"file:///a"},"resource":{"uri":"ui://beta/x"}}',
+    '{"type":"unknown","uri":"ui://beta/x"}'
+  ]) {
+    assert.ok(shown(block).includes(expected), block)
+  }
+  assert.ok(shown('{"type":"resource_link","uri":"UI://beta/x"}').includes('"UI://alpha/beta/x"'))
+  for (const block of ['{"uri":"ui:ui://beta/x"}', '{"uri":"xui://beta/x"}', '{"uri":"file:///ui://beta/x"}']) {
+    assert.equal(shown(block), `[${block}]`)
+  }
+})
+
+test('a result without interfaces is the same object', () => {
+  for (const text of [
+    '{"content":[{"type":"text","text":"ui://x"}]}',
+    '{"content":[{"type":"resource_link","uri":"file:///a"}],"_meta":{"a":"ui://x"}}',
+    '{"content":[]}',
+    '{"content":null,"_meta":7}',
+    '{"messages":[{"role":"user","content":{"type":"text","text":"\\u0075"}}]}'
+  ]) {
+    const answer = { kind: 'result', body: Payload.of(text) } as const
+    const received = { answer, era: 'legacy' } as const
+    assert.equal(nameApps(received, alpha!), received, text)
+  }
+})
+
+test('references to the interfaces of other servers are those of the own server, and go if apps are off', () => {
+  const meta = (uri: string) =>
+    `{"content":[],"_meta":{"ui":{"resourceUri":"${uri}","a":1},"openai/outputTemplate":"${uri}"}}`
+  assert.equal(rename(meta('ui://beta/x')), meta('ui://alpha/beta/x'))
+  assert.equal(rename(meta('towpath://beta/ui://x')), meta('towpath://alpha/towpath://beta/ui://x'))
+  assert.equal(rename(meta('ui://x'), off!), '{"content":[],"_meta":{"ui":{"a":1}}}')
+})
+
+test('blocks beyond the limit pass if they cannot name an interface, otherwise the result is refused', () => {
+  const blocks = (last: string) => `{"content":[${'{"uri":1},'.repeat(10_000)}${last}]}`
+  const plain = blocks('{"uri":"file:///a"}')
+  assert.equal(rename(plain), plain)
+  for (const last of ['{"uri":"ui://beta/x"}', '{"uri":"\\u0075i://beta/x"}', '{"uri":"\\tUI://beta/x"}']) {
+    assert.throws(() => rename(blocks(last)), UpstreamFailure, last)
+  }
+})
+
+test('malformed JSON is a failure of the server', () => {
+  for (const text of ['{"content":[{"uri":"\\x"}]}', '{"content":[{"uri":"a"', '[]']) {
+    assert.throws(() => rename(text), UpstreamFailure, text)
+  }
+})
+
+test('contents of a read interface show the address that was asked for, others of the server their own', () => {
+  const read = (form: 'own' | 'alias' | 'app', uri: string, ...uris: string[]) => {
+    const result = Payload.of(JSON.stringify({ contents: uris.map((each) => ({ uri: each, text: 'ui:' })) }))
+    const named = namedContents(result, { server: alpha!, uri, form })
+    return (JSON.parse(named.toString()) as { contents: { uri: string }[] }).contents.map((content) => content.uri)
+  }
+  assert.deepEqual(read('app', 'ui://x', 'ui://x', 'ui://beta/y', 'file:///a'), [
+    'ui://alpha/x',
+    'ui://alpha/beta/y',
+    'file:///a'
+  ])
+  assert.deepEqual(read('own', 'ui://x', 'ui://x', 'ui://beta/y'), ['ui://x', 'ui://alpha/beta/y'])
+  assert.deepEqual(read('alias', 'ui://x', 'ui://x', 'ui://y'), ['towpath://alpha/ui://x', 'ui://alpha/y'])
+  assert.deepEqual(read('own', 'file:///a', 'file:///a', 'UI://beta/y'), ['file:///a', 'UI://alpha/beta/y'])
+})
