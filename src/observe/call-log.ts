@@ -1,5 +1,5 @@
 import { MODERN_VERSION } from '../domain/mcp-constants.ts'
-import { maskSecrets } from '../domain/secrets/redaction.ts'
+import { maskSecrets, maskSecretText } from '../domain/secrets/redaction.ts'
 import { escapeText } from '../domain/text/text.ts'
 import { IMPLIED_REVISION, defaultValues, type CallRow } from '../registry/logs/calls.ts'
 import { createBatchScheduler } from '../lib/batch-scheduler.ts'
@@ -19,6 +19,13 @@ const MAX_QUEUED_CONTENTS = 1_000
 /** Cuts and escapes a text. The copy lets V8 free the original string. */
 const truncated = (text: string, max: number) =>
   text.length <= max ? escapeText(text, max) : Buffer.from(escapeText(text, max)).toString()
+
+/** Length of an error that is read: more than is kept, so that no secret is cut before it is masked. */
+const MAX_ERROR_READ = 4_096
+
+/** Returns an error of a server without secrets, cut off and escaped. */
+const errorText = (error: string, redact: (text: string) => string) =>
+  truncated(maskSecretText(redact(error.slice(0, MAX_ERROR_READ))), MAX_TEXT)
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
 
@@ -66,7 +73,7 @@ function rowOf(call: CallObservation): CallRow {
     ended_in: call.endedIn,
     request_bytes: Buffer.byteLength(call.params),
     response_bytes: result ? result.length : 0,
-    error: error === undefined ? undefined : truncated(call.redact(error), MAX_TEXT),
+    error: error === undefined ? undefined : errorText(error, call.redact),
     request_id: call.requestId
   }
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { CallEntry } from '../../src/schemas/call.ts'
-import { freshConfig, openApp } from '../app.ts'
-import { addCleanup, engines } from '../store.ts'
+import { freshConfig, openApp, register } from '../app.ts'
+import { addCleanup, engines, tempDir } from '../store.ts'
 import { until } from '../until.ts'
 import { addRecorder, startMcp } from './mcp-helpers.ts'
 
@@ -86,6 +88,24 @@ test('what a tool says about its own failure is kept without recording, shortene
   assert.equal(row.outcome, 'tool_error')
   assert.ok(row.error && row.error.length <= 301, row.error)
   assert.equal(row.result, undefined)
+})
+
+test('a token that a tool quotes in its own failure, or a server in an error, is not in the call log', async (t) => {
+  const app = await start(t)
+  const script = `
+    import { serve } from ${JSON.stringify(new URL('../fixtures/stdio/rpc.mjs', import.meta.url).href)}
+    const text = 'cannot push to https://bot:' + 'SENT-1@host with ' + 'ghp' + '_SENT2' + 'a'.repeat(36)
+    const failing = () => ({ content: [{ type: 'text', text }], isError: true })
+    const refusing = () => { throw new Error(text) }
+    serve({ name: 'leaky', tools: [{ name: 'fail', run: failing }, { name: 'refuse', run: refusing }] })`
+  const file = join(await tempDir(t), 'leaky.mjs')
+  await writeFile(file, script)
+  await register(app, { name: 'leaky', transport: 'stdio', command: process.execPath, args: [file] })
+  for (const tool of ['fail', 'refuse']) {
+    const row = await rowOf(app, { name: `leaky__${tool}` })
+    assert.match(row.error!, /cannot push to https:\/\/\*\*\*@host with \*\*\*/, tool)
+    assert.doesNotMatch(JSON.stringify(row), /SENT/)
+  }
 })
 
 const needsReplicas = { skip: !engines.includes('postgres') }

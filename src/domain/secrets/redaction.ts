@@ -1,4 +1,5 @@
 import { MASK, secretNamePattern, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
+import { privateKeyForm, tokenForm, userInformation } from './token-forms.ts'
 
 /** Minimum length; shorter values occur in unrelated text by chance */
 const MIN_LENGTH = 6
@@ -92,7 +93,21 @@ export function secretsIn(config: SecretMembers, { url = '', args = [] }: Readab
   ]
 }
 
-const secretText = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}|\btwp_[\w-]{8,}/gi
+const schemeText = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/gi
+const secretText = new RegExp(`${privateKeyForm}|${tokenForm}|${userInformation}`, 'g')
+/** Name of a secret, `=` and its value, as in connection strings and queries */
+const pairText =
+  /((?:^|[;,&?\s"'])[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|(?:api|access)[-_]?key)=)("[^"]*|'[^']*|[^\s;,&"']+)/gi
+
+/**
+ * Masks everything in a text that has the form of a secret: well-known tokens, private keys, `Bearer …` and `Basic …`,
+ * user information of URLs, and `password=…`. Takes time in proportion to the text.
+ */
+export const maskSecretText = (text: string): string =>
+  text
+    .replace(schemeText, `$1 ${MASK}`)
+    .replace(secretText, MASK)
+    .replace(pairText, (_, name: string, value: string) => `${name}${/^["']/.exec(value)?.[0] ?? ''}${MASK}`)
 
 /** Masks secrets in a text; results are often JSON as text, which is parsed first. */
 function maskText(text: string): string {
@@ -103,7 +118,7 @@ function maskText(text: string): string {
       // Not JSON: masked as plain text.
     }
   }
-  return text.replace(secretText, (_, scheme?: string) => (scheme ? `${scheme} ${MASK}` : MASK))
+  return maskSecretText(text)
 }
 
 /** Returns a copy of a JSON value in which everything that looks like a secret, by its name or form, is masked. */
@@ -112,6 +127,9 @@ export function maskSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskSecrets)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, secretNamePattern.test(name) ? MASK : maskSecrets(member)])
+    Object.entries(value).map(([name, member]) => [
+      maskSecretText(name),
+      secretNamePattern.test(name) ? MASK : maskSecrets(member)
+    ])
   )
 }

@@ -1,3 +1,5 @@
+import { privateKeyForm, tokenForm, userInformation } from './token-forms.ts'
+
 /** Replacement for secrets in every configuration that is displayed or stored readable */
 export const MASK = '***'
 
@@ -10,13 +12,23 @@ export const secretMaps: ReadonlySet<string> = new Set(['headers', 'env'])
 export const secretNamePattern =
   /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
 
-/** Self-describing credentials: `Bearer …`, and tokens with the prefixes of well-known services */
-const tokenPattern =
-  /\b(?:Bearer|Basic)\s+(?=[\w.~+/=-]{6})|\btwp_(?=[\w-]{8})|\b(?:gh[opsu]|github_pat|glpat|sk|pk|rk|xox[abeprs])[-_](?=[\w-]{16})|\beyJ(?=[\w-]{20,}\.)/
+/** Further names of flags and variables whose values are treated as secrets: `--pass`, `--basic-auth`, `PGPASS` */
+const shortNamePattern = /(?:^|[-_.])(?:pass|pwd|auth|key|pat|creds?|bearer|jwt)$|^[A-Z]{2,8}(?:PASS|PWD)$/i
+/** Flags with a user and a password: `-u user:password` */
+const userFlag = /^(?:-u|--user(?:name)?)$/
+
+/** Returns true if the value of a flag or variable is treated as a secret. */
+const namesSecret = (name: string) =>
+  !name.startsWith('--no-') && (secretNamePattern.test(name) || shortNamePattern.test(name))
+
+/** Self-describing credentials: `Bearer …`, and the tokens of well-known services */
+const tokenPattern = new RegExp(
+  `(?:^|(?<=[^A-Za-z0-9_]))(?:Bearer|Basic)\\s+(?=[\\w.~+/=-]{6})|${tokenForm}|${privateKeyForm}|${userInformation}`
+)
 
 /** Name of a secret and what separates it from its value, within a text: `Server=db;Password=…`, `host=db password=…` */
 const pairPattern =
-  /(?:^|[;,&\s"'])(?:(?:[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|(?:api|access)[-_]?key)|pwd)\s*=|--?[\w-]*(?:password|secret|token|(?:api|access)-key)\s)\s*["']?(?=\S)/i
+  /(?:^|[;,&\s"'])(?:(?:[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|(?:api|access)[-_]?key)|(?:[\w.-]*[_.-]|PG)?pass|pwd)\s*=|--?[\w-]*(?:password|secret|token|(?:api|access)-key|(?<=-)(?:pass|pwd|auth|key))\s|(?:-u|--user)[\s=]+[^\s:]+:(?!\d+(?:\s|$)))\s*["']?(?=\S)/i
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const isUnbroken = (text: string) => /^[A-Za-z0-9]{32,}$/.test(text) && /\d/.test(text) && /[A-Za-z]/.test(text)
@@ -127,6 +139,30 @@ function secretInValue(value: string): number | undefined {
   return looksSecret(value) ? 0 : undefined
 }
 
+/** Finds the password in `user:password`. Two numbers are a user and a group, as programs that run containers take them. */
+function secretOfUser(text: string): number | undefined {
+  const at = text.indexOf(':') + 1
+  const isUser = at > 0 && !urlPattern.test(text) && !/^\d+:\d+$/.test(text)
+  return isUser ? at : secretInValue(text)
+}
+
+/** Finds a secret by the name before `=`, in up to `levels` assignments: `--env=NAME=value`. */
+function secretInAssignment(text: string, levels: number): number | undefined {
+  if (urlPattern.test(text)) return secretInUrl(text)
+  const at = text.indexOf('=') + 1
+  const [name, value] = [text.slice(0, Math.max(at - 1, 0)), text.slice(at)]
+  if (at > 0 && namesSecret(name)) return at
+  const hasInner = levels > 1 && at > 0 && /^[\w.-]+=/.test(value)
+  const start = headerFlag.test(name)
+    ? secretInHeader(value)
+    : userFlag.test(name)
+      ? secretOfUser(value)
+      : hasInner
+        ? secretInAssignment(value, levels - 1)
+        : secretInValue(value)
+  return start === undefined ? undefined : at + start
+}
+
 /**
  * Returns the offset of the secret in an argument, which extends to its end. Found by the flag before it, by its own
  * name, or by its form.
@@ -134,14 +170,14 @@ function secretInValue(value: string): number | undefined {
 function secretStart(args: readonly string[], index: number): number | undefined {
   const arg = args[index]!
   const before = args[index - 1] ?? ''
-  if (before.startsWith('-') && !before.includes('=') && secretNamePattern.test(before)) return 0
+  if (before.startsWith('-') && !before.includes('=') && namesSecret(before)) {
+    // a flag of a short name may have no value, as in `--auth --port 80`
+    if (secretNamePattern.test(before) || !arg.startsWith('-')) return 0
+  }
   if (headerFlag.test(before)) return secretInHeader(arg)
-  if (urlPattern.test(arg)) return secretInUrl(arg)
-  const at = arg.indexOf('=') + 1
-  const [name, value] = [arg.slice(0, at), arg.slice(at)]
-  if (at > 0 && secretNamePattern.test(name)) return at
-  const start = headerFlag.test(name.slice(0, -1)) ? secretInHeader(value) : secretInValue(value)
-  return start === undefined ? undefined : at + start
+  if (userFlag.test(before)) return secretOfUser(arg)
+  if (arg.startsWith('-u') && arg.length > 2 && !arg.includes('=')) return secretOfUser(arg)
+  return secretInAssignment(arg, 2)
 }
 
 function secretArgument(args: readonly string[], index: number): string | undefined {

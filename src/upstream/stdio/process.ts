@@ -3,7 +3,7 @@ import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_pr
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
-import { createRedactor } from '../../domain/secrets/redaction.ts'
+import { createRedactor, maskSecretText } from '../../domain/secrets/redaction.ts'
 import { maskArguments, secretsOfArguments } from '../../domain/secrets/secret-parts.ts'
 import { truncate } from '../../domain/text/text.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
@@ -183,7 +183,8 @@ function superviseChild(
   tree: ProcessTree
 ): StdioProcess {
   logLifetime(child, settings)
-  const redact = createRedactor([...Object.values(settings.env), ...secretsOfArguments(settings.args)])
+  const redactKnown = createRedactor([...Object.values(settings.env), ...secretsOfArguments(settings.args)])
+  const redact = (text: string) => maskSecretText(redactKnown(text))
   const logNoise = createNoiseLog(settings, redact)
   // separate from the server's tail: another caller's process must not show up in this one's failure
   const ownTail = createStderrTail(4_096)
