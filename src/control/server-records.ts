@@ -40,9 +40,15 @@ const WITHOUT_SESSIONS =
 const lacksSessions = ({ transport, session_mode, negotiation }: RecordSource['stored']) =>
   session_mode === 'stateful' && transport === 'streamable_http' && negotiation?.hasSessions === false
 
-/** Returns true while the contents of the server's calls are recorded. */
-export const isRecorded = ({ recordedUntil }: Partial<Pick<StoredServer, 'recordedUntil'>>): boolean =>
-  recordedUntil != null && Date.parse(recordedUntil) > Date.now()
+/** Returns the end of the recording of the server's calls, as ISO time; undefined if they are not recorded. */
+export const recordedUntil = ({ recording }: Partial<Pick<StoredServer, 'recording'>>): string | undefined =>
+  recording && performance.now() < recording.endsAt ? recording.until : undefined
+
+/** Member of records that only servers whose calls are recorded have */
+export const recordingMember = (stored: Partial<Pick<StoredServer, 'recording'>>) => {
+  const until = recordedUntil(stored)
+  return until === undefined ? {} : { recorded_until: until }
+}
 
 /** Errors of servers are for administrators, so that role `user` gets the note without the reason. */
 const notesOf = (stored: RecordSource['stored'], { kind }: Caller): string[] => [
@@ -57,7 +63,7 @@ const notesOf = (stored: RecordSource['stored'], { kind }: Caller): string[] => 
 /** Properties of a server that its record is built from. */
 interface RecordSource {
   readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
-    Partial<Pick<StoredServer, 'negotiation' | 'saveFailure' | 'recordedUntil'>>
+    Partial<Pick<StoredServer, 'negotiation' | 'saveFailure' | 'recording'>>
 }
 
 /**
@@ -77,7 +83,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
     ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
     session_mode,
     enabled,
-    ...(isRecorded(stored) ? { recorded_until: stored.recordedUntil! } : {}),
+    ...recordingMember(stored),
     ...(notes.length > 0 ? { notes } : {})
   }
 }

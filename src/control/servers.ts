@@ -8,13 +8,11 @@ import { auditChange } from './audit-change.ts'
 import type { Registration } from './registration.ts'
 import { secretsOrNone } from './readable-secrets.ts'
 import type { ReadingOrder } from './reading-order.ts'
-import { isRecorded, leftOutRecord, serverRecord, type LeftOutRecord, type ServerRecord } from './server-records.ts'
+import { recordedUntil, leftOutRecord, serverRecord, type LeftOutRecord, type ServerRecord } from './server-records.ts'
 import { storeSwitches, switchesOf, type SwitchesPatch, type SwitchesRecord } from './server-switches.ts'
 import type { Target } from '../upstream/transports.ts'
 import { administrators, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
-
-const MINUTE_MS = 60_000
 
 /** Changes found by a refresh of a server's lists: qualified names, or URIs of resources and templates. */
 export interface RefreshResult extends LeftOutRecord {
@@ -151,15 +149,14 @@ export function createServers(options: ServersOptions): Servers {
     },
 
     async record(caller, name, minutes) {
-      const until = minutes > 0 ? new Date(Date.now() + minutes * MINUTE_MS) : null
       const action = minutes > 0 ? 'server.record' : 'server.record_end'
-      await registry.write(auditChange(caller, action, name), (tx) => tx.servers.setRecording(name, until))
+      await registry.write(auditChange(caller, action, name), (tx) => tx.servers.setRecording(name, minutes))
       return fullRecord(caller, find(name))
     },
 
     isRecorded(name) {
       const stored = catalog().server(name)?.stored
-      return stored !== undefined && isRecorded(stored)
+      return stored !== undefined && recordedUntil(stored) !== undefined
     },
 
     switches: (name) => switchesOf(find(name)),

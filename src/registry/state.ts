@@ -3,6 +3,7 @@ import { readGroups } from './repositories/groups.ts'
 import { readPrincipals } from './repositories/principals.ts'
 import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Negotiation } from './model/model.ts'
 import { serverColumns } from './repositories/servers.ts'
+import { recordingLeft } from './repositories/recordings.ts'
 import type { Db } from './model/tables.ts'
 
 /** Servers whose rows are read by one statement, so that no query is unbounded */
@@ -75,6 +76,7 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
   const rows = await db
     .selectFrom('servers')
     .select(serverStateColumns)
+    .select(recordingLeft.as('recording_left'))
     .select((servers) =>
       servers.selectFrom('upstream_tokens').select('issuer').whereRef('server_id', '=', 'servers.id').as('issuer')
     )
@@ -82,13 +84,26 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
     .execute()
   const items = await readItems(db, ids)
   return rows.map(
-    ({ registered_at, updated_at, settings, negotiation, left_out, recorded_until, save_failure, ...row }) => ({
+    ({
+      registered_at,
+      updated_at,
+      settings,
+      negotiation,
+      left_out,
+      recorded_until,
+      recording_left,
+      save_failure,
+      ...row
+    }) => ({
       ...row,
       settings: JSON.parse(settings) as ServerSettings,
       negotiation: negotiation === null ? null : (JSON.parse(negotiation) as Negotiation),
       ...(left_out === null ? {} : { leftOut: JSON.parse(left_out) as LeftOut }),
       saveFailure: save_failure,
-      recordedUntil: recorded_until?.toISOString() ?? null,
+      recording: recorded_until && {
+        until: recorded_until.toISOString(),
+        endsAt: performance.now() + (recording_left ?? 0)
+      },
       registeredAt: registered_at.toISOString(),
       updatedAt: updated_at.toISOString(),
       items: items.get(row.id) ?? []

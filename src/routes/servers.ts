@@ -290,7 +290,8 @@ function addRecording(app: App): void {
         ...common,
         operationId: 'recordServer',
         summary: 'Record the arguments and results of the calls of a server for a time',
-        description: 'Secrets are removed from them. The recording ends by itself; calling again sets a new end.',
+        description:
+          'Secrets are removed from them. The recording ends by itself, by the clock of the database, and when the address or command of the server changes; calling again sets a new end.',
         body: ref(RecordingInput),
         response: { 200: ref(Server), ...errorResponses(404) }
       }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { CallEntry } from '../../src/schemas/call.ts'
-import { freshConfig, openApp, register } from '../app.ts'
+import { freshConfig, openApp, register, stdioServer } from '../app.ts'
 import { addCleanup, engines, tempDir } from '../store.ts'
 import { until } from '../until.ts'
 import { addRecorder, startMcp } from './mcp-helpers.ts'
@@ -69,9 +69,10 @@ test('a recording ends by itself', async (t) => {
   const app = await start(t)
   const actor = { kind: 'system', name: 'towpath' } as const
   await app.registry.write({ actor, action: 'server.record', target: 'alpha' }, (tx) =>
-    tx.servers.setRecording('alpha', new Date(Date.now() - 1))
+    tx.servers.setRecording('alpha', 0.0001)
   )
-  assert.equal((await app.inject('/api/v0/servers/alpha')).json().recorded_until, undefined)
+  const isOver = async () => (await app.inject('/api/v0/servers/alpha')).json().recorded_until === undefined
+  await until('the recording ends', isOver)
   assert.equal((await rowOf(app, { name: 'alpha__echo', text: 'late' })).arguments, undefined)
 })
 
@@ -108,6 +109,24 @@ test('a token that a tool quotes in its own failure, or a server in an error, is
   }
 })
 
+test('a recording ends when the address of the server changes, and goes on if something else does', async (t) => {
+  const app = await start(t)
+  const put = async (changes: object) => {
+    const { url } = (await app.inject('/api/v0/servers/alpha')).json<{ url: string }>()
+    const payload = { name: 'alpha', transport: 'streamable_http', url, ...changes }
+    const answer = await app.inject({ method: 'PUT', url: '/api/v0/servers/alpha', payload })
+    assert.equal(answer.statusCode, 200, answer.body)
+    return answer.json<{ recorded_until?: string; url: string }>()
+  }
+  await change(app, 'PUT', 'alpha', {})
+  const same = await put({ description: 'Changed' })
+  assert.equal(typeof same.recorded_until, 'string')
+  assert.notEqual((await rowOf(app, { name: 'alpha__echo', text: 'same' })).arguments, undefined)
+  const other = await put({ url: `${same.url}?tenant=other` })
+  assert.equal(other.recorded_until, undefined)
+  assert.equal((await rowOf(app, { name: 'alpha__echo', text: 'other' })).arguments, undefined)
+})
+
 const needsReplicas = { skip: !engines.includes('postgres') }
 test('a recording is in effect on every replica and after a restart', needsReplicas, async (t) => {
   const config = await freshConfig(t, off, 'postgres')
@@ -125,3 +144,23 @@ test('a recording is in effect on every replica and after a restart', needsRepli
   addCleanup(t, () => third.close())
   assert.ok(await seen(third)())
 })
+
+for (const hours of [-3, 3]) {
+  test(`the clock of a replica does not move the end of a recording: ${hours} hours`, needsReplicas, async (t) => {
+    const app = await openApp(await freshConfig(t, off, 'postgres'))
+    addCleanup(t, () => app.close())
+    await register(app, stdioServer('alpha'))
+    const shift = hours * 3_600_000
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + shift })
+    const { body } = await change(app, 'PUT', 'alpha', { minutes: 60 })
+    const left = Date.parse(body.recorded_until) - (Date.now() - shift)
+    assert.ok(left > 50 * 60_000 && left < 70 * 60_000, `${left} ms`)
+    assert.ok((await rowOf(app, { name: 'alpha__echo', text: 'during' })).arguments)
+    const actor = { kind: 'system', name: 'towpath' } as const
+    await app.registry.write({ actor, action: 'server.record', target: 'alpha' }, (tx) =>
+      tx.servers.setRecording('alpha', 0.0001)
+    )
+    const isOver = async () => (await app.inject('/api/v0/servers/alpha')).json().recorded_until === undefined
+    await until('the recording ends', isOver)
+  })
+}

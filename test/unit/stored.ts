@@ -62,7 +62,7 @@ export function storedServer(
     updatedAt: '2026-01-01T00:00:00.000Z',
     negotiation: legacyNegotiation,
     saveFailure: null,
-    recordedUntil: null,
+    recording: null,
     issuer: null,
     items,
     ...more

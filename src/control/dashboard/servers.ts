@@ -6,7 +6,7 @@ import type { CatalogServer } from '../../catalog/catalog.ts'
 import { leftOutCount } from '../../catalog/left-out.ts'
 import type { HealthTracker } from './server-health.ts'
 import type { SessionCounts } from '../../upstream/sessions/upstream-sessions.ts'
-import { isRecorded } from '../server-records.ts'
+import { recordingMember } from '../server-records.ts'
 import { countChanged } from './items.ts'
 import { statusOf } from './statuses.ts'
 import { summaryOf } from './summary.ts'
@@ -104,7 +104,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       changed_count: countChanged(server),
       ...discoveredAt(server),
       updated_at: updatedAt,
-      ...(isRecorded(stored) ? { recorded_until: stored.recordedUntil! } : {}),
+      ...recordingMember(stored),
       ...(stored.saveFailure === null ? {} : { save_failure: stored.saveFailure }),
       config_summary: summary(stored),
       ...(stats ? { stats_24h: statsOf(name, stats) } : {})

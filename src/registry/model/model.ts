@@ -117,6 +117,14 @@ export interface StoredItem extends OfferedItem {
   readonly accepted: string | null
 }
 
+/** Recording of the contents of a server's calls for a time */
+export interface Recording {
+  /** ISO time of the end, by the clock of the database */
+  readonly until: string
+  /** The end on this replica's monotonic clock (`performance.now()`), whatever its wall clock shows */
+  readonly endsAt: number
+}
+
 /** Server with all its items. Immutable: a replica keeps the same object until the revision changes. */
 export interface StoredServer {
   readonly id: string
@@ -138,8 +146,8 @@ export interface StoredServer {
   readonly negotiation: Negotiation | null
   /** Why the server did not answer when it was saved; null once its lists have been read */
   readonly saveFailure: string | null
-  /** ISO time until which the contents of its calls are recorded; null if that was never wanted */
-  readonly recordedUntil: string | null
+  /** Recording of the contents of its calls; null without one. It may have ended. */
+  readonly recording: Recording | null
   /** Issuer of the stored access token, null if there is no token */
   readonly issuer: string | null
   /** Items that the last list refresh left out; absent if there were none */

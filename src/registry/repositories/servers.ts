@@ -6,6 +6,7 @@ import { createRedactor, secretsIn } from '../../domain/secrets/redaction.ts'
 import { escapeText } from '../../domain/text/text.ts'
 import { AppError, conflict, notFound } from '../../lib/errors.ts'
 import { findServer, revisionColumns, type WriteContext } from './context.ts'
+import { isSamePlace, setRecording } from './recordings.ts'
 import { isUniqueViolation } from '../store/failures.ts'
 import { enabledNames, readFingerprints, storeItems, type ListDifference } from './items.ts'
 import type {
@@ -61,7 +62,7 @@ export const createServerRepository = (context: WriteContext) => ({
   setEnabled: (name: string, enabled: boolean) => setServerEnabled(context, name, enabled),
 
   /** Sets the time until which the contents of the server's calls are recorded; null ends that. */
-  setRecording: (name: string, until: Date | null) => setRecording(context, name, until),
+  setRecording: (name: string, minutes: number) => setRecording(context, name, minutes),
 
   /**
    * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
@@ -139,9 +140,11 @@ async function replaceServer(
   if (expected && !isSameConfig(row, expected))
     throw new AppError(409, `server "${name}" has been changed meanwhile: try again`)
   const { id, enabled } = row
+  // whoever asked for a recording meant the server at the old place
+  const recording = isSamePlace(toConfig(row, decryptIfPossible(keys, row)), config) ? {} : { recorded_until: null }
   await db
     .updateTable('servers')
-    .set({ ...columns(context, id, config, offer), ...revisionColumns(version) })
+    .set({ ...columns(context, id, config, offer), ...recording, ...revisionColumns(version) })
     .where('id', '=', id)
     .execute()
   const { before, after } = await storeItems(db, id, offer.items)
@@ -197,25 +200,6 @@ async function setServerEnabled({ db, version, recordEffect }: WriteContext, nam
   }
   const [tools, prompts] = [await enabledNames(db, id, 'tool'), await enabledNames(db, id, 'prompt')]
   return { changed, tools, prompts }
-}
-
-async function setRecording({ db, version, recordEffect }: WriteContext, name: string, until: Date | null) {
-  const { id } = await findServer(db, name)
-  const { recorded_until: before } = await db
-    .selectFrom('servers')
-    .select('recorded_until')
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
-  if (before?.getTime() === until?.getTime()) return
-  await db
-    .updateTable('servers')
-    .set({ recorded_until: until, ...revisionColumns(version) })
-    .where('id', '=', id)
-    .execute()
-  recordEffect({
-    before: { recorded_until: before?.toISOString() ?? null },
-    after: { recorded_until: until?.toISOString() ?? null }
-  })
 }
 
 async function storeRefresh(
