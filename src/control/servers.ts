@@ -95,6 +95,8 @@ export function createServers(options: ServersOptions): Servers {
     })
   /** Reads and stores the lists of a server that was saved without them, before it is enabled. */
   const readFirstLists = async (caller: Caller, name: string) => {
+    // another replica may have saved the server a moment ago
+    await registry.catchUp()
     const stored = catalog().server(name)?.stored
     if (!stored || stored.negotiation !== null) return
     const offer = await read(caller, 'server.enable', stored)

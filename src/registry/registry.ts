@@ -38,6 +38,7 @@ import { createRowQueue, type QueueState } from './logs/row-queue.ts'
 import type { MasterKeys } from './crypto/envelope-encryption.ts'
 import { databaseKeyId, requireEncryptionKeys } from './crypto/encryption-keys.ts'
 import { decryptSecrets } from './crypto/server-secrets.ts'
+import { readVersion } from './state.ts'
 import { createPrincipalRepository, requireValidToken } from './repositories/principals.ts'
 import {
   tryStartRefresh,
@@ -108,6 +109,8 @@ export interface Registry {
     onAnnouncement?: (text: string) => void,
     onListening?: () => void
   ): Promise<void>
+  /** Resolves once this process's follower has applied all that is committed now, or after the query timeout. */
+  catchUp(): Promise<void>
   /** Decrypts a server's secrets. Throws a 503 AppError (`secrets_unreadable`) if they cannot be decrypted. */
   decryptSecrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
   /**
@@ -244,6 +247,10 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     refresh: (change, id, offer, expected) => write(change, (tx) => tx.servers.refresh(id, offer, expected)),
     tryStartRefresh: (id, withinMs) => withErrorTranslation(() => tryStartRefresh(db, id, withinMs)),
     follow: (...followers) => withErrorTranslation(() => sync.follow(...followers)),
+    async catchUp() {
+      const version = await withErrorTranslation(() => readVersion(db))
+      await sync.waitForVersion(version, queryTimeoutMs)
+    },
     decryptSecrets(server) {
       try {
         return decryptSecrets(keys, server)

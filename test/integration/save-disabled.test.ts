@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test, { type TestContext } from 'node:test'
+import pg from 'pg'
 import { startRecorder } from '../fixtures/http/recorder.ts'
-import { startApp } from '../app.ts'
+import { freshConfig, openApp, startApp } from '../app.ts'
 import { addCleanup, engines } from '../store.ts'
+import { until } from '../until.ts'
 import { ask } from './dashboard-helpers.ts'
 
 /** Returns a port of this machine on which nothing listens. */
@@ -86,4 +88,51 @@ test('saving disabled cannot replace a server, and a server that answers is regi
   addCleanup(t, upstream.close)
   const done = await send('POST', '/servers?save=disabled', input)
   assert.deepEqual([done.status, done.body.enabled, done.body.notes], [201, true, undefined])
+})
+
+const needsReplicas = { skip: !engines.includes('postgres') }
+test(
+  'a replica that does not know of a saved server yet reads its lists before it enables it',
+  needsReplicas,
+  async (t) => {
+    const upstream = await startRecorder(null)
+    addCleanup(t, upstream.close)
+    const config = await freshConfig(t, {}, 'postgres')
+    const [one, two] = [await openApp(config), await openApp(config)]
+    const client = new pg.Client({ connectionString: config.databaseUrl })
+    await client.connect()
+    addCleanup(t, () => Promise.all([client.end(), one.close(), two.close()]))
+    // no replica can load the new state while this table is locked
+    await client.query('begin; lock table users')
+    const actor = { kind: 'system', name: 'towpath' } as const
+    const input = {
+      name: 'late',
+      transport: 'streamable_http',
+      session_mode: 'stateless',
+      url: upstream.url
+    } as const
+    const saving = one.registry.write({ actor, action: 'server.create', target: 'late' }, (tx) =>
+      tx.servers.createDisabled(input, 'no connection')
+    )
+    const isSaved = async () => (await client.query("select from servers where name = 'late'")).rowCount === 1
+    await until('the server to be saved', isSaved)
+    const enabling = two.inject({ method: 'POST', url: '/api/v0/servers/late/enable' })
+    assert.equal((await two.inject('/api/v0/servers/late')).statusCode, 404)
+    await client.query('commit')
+    await saving
+    const { statusCode, body } = await enabling
+    assert.equal(statusCode, 200, body)
+    assert.ok((JSON.parse(body) as { tools_affected: string[] }).tools_affected.length > 0)
+    assert.ok(upstream.requests.length > 0)
+  }
+)
+
+test('a server whose lists were never read cannot be enabled by a write', async (t) => {
+  const { app, input, send } = await start(t, 'pglite')
+  await send('POST', '/servers?save=disabled', input)
+  const actor = { kind: 'system', name: 'towpath' } as const
+  const enabling = app.registry.write({ actor, action: 'server.enable', target: 'late' }, (tx) =>
+    tx.servers.setEnabled('late', true)
+  )
+  await assert.rejects(enabling, { statusCode: 409, message: /have not been read yet/ })
 })

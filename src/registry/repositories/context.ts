@@ -34,9 +34,20 @@ export interface Effect {
   readonly after?: Members
 }
 
+interface FoundServer {
+  readonly id: string
+  readonly enabled: boolean
+  /** False for a server that was saved disabled and has not answered yet */
+  readonly hasLists: boolean
+}
+
 /** Finds a server by its exact name. Throws a 404 AppError if there is none. */
-export async function findServer(db: Db, name: string): Promise<{ id: string; enabled: boolean }> {
-  const row = await db.selectFrom('servers').select(['id', 'enabled']).where('name', '=', name).executeTakeFirst()
+export async function findServer(db: Db, name: string): Promise<FoundServer> {
+  const row = await db
+    .selectFrom('servers')
+    .select(['id', 'enabled', sql<boolean>`negotiation is not null`.as('hasLists')])
+    .where('name', '=', name)
+    .executeTakeFirst()
   if (!row) throw notFound('server', name)
   return row
 }

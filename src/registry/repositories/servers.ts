@@ -188,8 +188,9 @@ async function encryptPlainSecrets({
 }
 
 async function setServerEnabled({ db, version, recordEffect }: WriteContext, name: string, enabled: boolean) {
-  const { id, enabled: before } = await findServer(db, name)
+  const { id, enabled: before, hasLists } = await findServer(db, name)
   const changed = before !== enabled
+  if (enabled && !hasLists) throw new AppError(409, `the lists of server "${name}" have not been read yet: try again`)
   if (changed) {
     await db
       .updateTable('servers')
