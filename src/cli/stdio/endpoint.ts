@@ -117,7 +117,8 @@ export async function discard(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => {})
 }
 
-const tooLarge = () =>
+/** Returns the failure for more bytes than the bridge reads. */
+export const tooLarge = () =>
   new EndpointFailure('too_large', `a message of the gateway is larger than ${MAX_MESSAGE_BYTES} bytes`)
 
 async function collect({ body }: Response, maxBytes: number): Promise<Buffer> {

@@ -4,10 +4,13 @@ import type { Message } from '../../protocol/jsonrpc.ts'
 import { requestText } from '../../protocol/jsonrpc-text.ts'
 import { headerValue, paramHeaderPairs, readParamHeaders, type ParamHeaders } from '../../protocol/param-headers.ts'
 import { parseJson } from './endpoint-failure.ts'
-import { readMessages, type Endpoint } from './endpoint.ts'
+import { readMessages, tooLarge, type Endpoint } from './endpoint.ts'
 
-/** Pages of the tool list that are read. */
+/** Pages of the tool list that are read, and their bytes. */
 const MAX_PAGES = 100
+const MAX_READ_BYTES = 256 * 1024 * 1024
+/** Bytes of header names, paths and tool names that are kept; the called tool has as many for itself. */
+const MAX_KEPT_BYTES = 1024 * 1024
 const LIST_ID = '"tools-with-headers"'
 
 const nameMembers: Readonly<Record<string, string>> = {
@@ -39,6 +42,7 @@ export interface ParameterHeaders {
 export function createParameterHeaders(endpoint: Endpoint): ParameterHeaders {
   let byTool: ReadonlyMap<string, ParamHeaders> = new Map()
 
+  /** Resolves with the result of a page, and the bytes of the response. */
   const readPage = async (message: Message, cursor: string | undefined, signal: AbortSignal) => {
     const meta = Object.fromEntries(
       ['protocolVersion', 'clientCapabilities'].map((key) => [META + key, message.meta(META + key)])
@@ -53,11 +57,14 @@ export function createParameterHeaders(endpoint: Endpoint): ParameterHeaders {
     const response = await endpoint.send({ method: 'POST', headers, body, signal })
     if (!response.ok) throw (await endpoint.readRefusal(response)).failure
     let result: unknown
+    let length = 0
     await readMessages(response, { lastEventId: null, retryMs: null }, async (bytes) => {
+      length += bytes.length
+      if (length > MAX_READ_BYTES) throw tooLarge()
       const answer = parseJson(bytes.toString())
       if (isObject(answer) && 'result' in answer) result = answer['result']
     })
-    return isObject(result) ? result : {}
+    return { result: isObject(result) ? result : {}, length }
   }
 
   return {
@@ -68,13 +75,25 @@ export function createParameterHeaders(endpoint: Endpoint): ParameterHeaders {
     },
     async read(message, signal) {
       const read = new Map<string, ParamHeaders>()
+      const called = message.param('name')
+      let kept = 0
+      const keep = (tool: unknown) => {
+        if (!isObject(tool) || typeof tool['name'] !== 'string' || read.has(tool['name'])) return
+        const name = tool['name']
+        const headers = readParamHeaders(JSON.stringify(tool))
+        const size = Buffer.byteLength(JSON.stringify([name, headers.headers]))
+        const before = name === called ? 0 : kept
+        if (headers.headers.length === 0 || before + size > MAX_KEPT_BYTES) return
+        if (name !== called) kept += size
+        read.set(name, headers)
+      }
       let cursor: string | undefined
-      for (let pages = 0; pages < MAX_PAGES; pages++) {
-        const { tools, nextCursor } = await readPage(message, cursor, signal)
-        for (const tool of Array.isArray(tools) ? (tools as unknown[]) : []) {
-          const headers = readParamHeaders(JSON.stringify(tool))
-          if (isObject(tool) && headers.headers.length > 0) read.set(String(tool['name']), headers)
-        }
+      let length = 0
+      for (let pages = 0; pages < MAX_PAGES && length < MAX_READ_BYTES; pages++) {
+        const page = await readPage(message, cursor, signal)
+        length += page.length
+        const { tools, nextCursor } = page.result
+        for (const tool of Array.isArray(tools) ? (tools as unknown[]) : []) keep(tool)
         if (typeof nextCursor !== 'string') break
         cursor = nextCursor
       }
