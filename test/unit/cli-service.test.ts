@@ -36,6 +36,21 @@ test('a launchd agent escapes its values', () => {
   assert.match(text, /<string>\/logs\/a&amp;b\.log<\/string>/)
 })
 
+test('no value of a definition can begin a line of its own, whichever it is', () => {
+  const agent = { command: ['/a'], path: '/b', logFile: '/c' }
+  for (const character of ['\n', '\r', '\u0000', '\u001b', '\u0085', '\u2028', '\ud800']) {
+    const value = `/x${character}ExecStartPre=/bin/false`
+    for (const changes of [{ command: ['/a', value] }, { path: value }, { settingsFile: value }]) {
+      assert.throws(() => userUnit({ ...options, ...changes }), /control characters/)
+      assert.throws(() => systemUnit({ ...options, ...changes }), /control characters/)
+    }
+    for (const changes of [{ command: [value] }, { path: value }, { logFile: value }])
+      assert.throws(() => launchAgent({ ...agent, ...changes }), /control characters/)
+  }
+  const folder = { env: { XDG_CONFIG_HOME: '/x\nExecStartPre=/bin/false' }, home: '/home/user' }
+  assert.throws(() => serviceManager(folder, false, 'linux', 1_000).define(['/a'], '/b'), /control characters/)
+})
+
 test('each platform has its service manager, and a plain refusal where there is none', () => {
   const io = { env: {}, home: '/home/user' }
   assert.equal(serviceManager(io, false, 'linux', 1_000).file, '/home/user/.config/systemd/user/towpath.service')

@@ -1,4 +1,6 @@
 import { PRODUCT, TITLE } from '../../domain/product.ts'
+import { escapeText } from '../../domain/text/text.ts'
+import { usage } from '../io/failure.ts'
 
 /** Values of a service definition; all paths are absolute. */
 export interface ServiceOptions {
@@ -20,18 +22,29 @@ export const UNIT = `${PRODUCT}.service`
 /** Label of the launchd agent. */
 export const LABEL = PRODUCT
 
+/**
+ * Returns a value of a definition unchanged. Throws a usage Failure for control characters and separators of lines: they
+ * would begin another line of a unit, and a property list cannot contain them.
+ */
+function oneLine(text: string): string {
+  if (/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u.test(text))
+    throw usage(`a service cannot have control characters in its command or paths: "${escapeText(text, 200)}"`)
+  return text
+}
+
 /** Quotes one word of a unit file (systemd.syntax(7), systemd.service(5) COMMAND LINES): `%` and `$` are literal. */
 const word = (text: string) =>
-  `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('$', '$$$$')}"`
+  `"${oneLine(text).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('$', '$$$$')}"`
 /** Quotes an assignment of `Environment=`, where `$` has no meaning. */
-const assignment = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%')}"`
+const assignment = (text: string) =>
+  `"${oneLine(text).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%')}"`
 
 const unit = (
   { command, path, settingsFile }: ServiceOptions,
   target: string,
   after: readonly string[],
   more: readonly string[]
-) => `# Written by \`${PRODUCT} service install\`; settings belong into ${settingsFile}
+) => `# Written by \`${PRODUCT} service install\`; settings belong into ${oneLine(settingsFile)}
 [Unit]
 Description=${TITLE}, a gateway for MCP servers
 ${after.map((line) => `${line}\n`).join('')}
@@ -79,7 +92,7 @@ export const systemUnit = (options: ServiceOptions): string =>
     ]
   )
 
-const xml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+const xml = (text: string) => oneLine(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 const string = (text: string) => `<string>${xml(text)}</string>`
 
 /** Returns the property list of a launchd agent (launchd.plist(5)): starts at login, and again after a failure. */

@@ -56,8 +56,8 @@ async function createSettings({ settingsFile }: ServiceManager): Promise<void> {
   await writeFile(settingsFile, SETTINGS_HINT, { mode: 0o600, flag: 'wx' })
 }
 
-/** Control characters would begin another line of the definition. */
-const CONTROL = /\p{Cc}/u
+/** Folders of the PATH that no definition can contain are left out, like those that are not absolute. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
 
 /** The command of the service: this Node.js and this program, so that another version on the PATH does not matter. */
 function serviceCommand(program: string, startFlags: readonly string[]): string[] {
@@ -67,7 +67,6 @@ function serviceCommand(program: string, startFlags: readonly string[]): string[
       'a service needs the built program',
       `run \`npm run build\`, then \`node dist/src/cli/main.js service install\``
     )
-  if (command.some((word) => CONTROL.test(word))) throw usage('the command of a service has no control characters')
   return command
 }
 
