@@ -24,6 +24,8 @@ export interface ServerRecord extends LeftOutRecord {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly session_mode: string
+  /** False if its tools are served without their interfaces; else absent. */
+  readonly apps?: false
   readonly notes?: readonly string[]
   readonly enabled: boolean
   /** ISO time until which the contents of its calls are recorded; absent if they are not. */
@@ -82,6 +84,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
     ...(isStdio ? { command: settings.command ?? '', args: settings.args ?? [] } : { url: settings.url ?? '' }),
     ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
     session_mode,
+    ...(settings.apps === false ? { apps: false } : {}),
     enabled,
     ...recordingMember(stored),
     ...(notes.length > 0 ? { notes } : {})

@@ -102,6 +102,7 @@ export function toServerConfig(input: ServerInput): ServerConfig {
     transport,
     session_mode,
     ...definedMembers({ description }),
+    ...(input.apps === false ? { apps: false } : {}),
     ...(transport === 'stdio' ? stdioMembers(input) : httpMembers(input)),
     ...(transport === 'streamable_http' ? oauthMembers(input) : {})
   }

@@ -66,6 +66,7 @@ export const Server = Type.Object(
     args: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
     env: Type.Optional(Type.Unsafe<Readonly<Record<string, string>>>(Type.Record(Type.String(), Type.String()))),
     session_mode: Type.Unsafe<string>(SessionMode),
+    apps: Type.Optional(Type.Boolean({ description: 'false: tools are served without their interfaces; else absent' })),
     enabled: Type.Boolean(),
     recorded_until: Type.Optional(
       Type.String({
@@ -143,6 +144,13 @@ export const ServerInput = Type.Object(
         description:
           'For streamable_http: use PKCE S256 although the metadata of the authorization server does not announce it. ' +
           'Safe only if the server verifies S256 nevertheless. Default: false'
+      })
+    ),
+    apps: Type.Optional(
+      Type.Boolean({
+        description:
+          'false: the tools of the server are served without their interfaces (MCP Apps), so that no client shows ' +
+          'them. Default: true'
       })
     )
   },

@@ -4,7 +4,18 @@ import { appTool, CHART, htmlOf, UI, uiMeta } from '../fixtures/http/apps.ts'
 import { addCleanup } from '../store.ts'
 import { freshConfig, openApp } from '../app.ts'
 import { addApps, htmlAt, readAt, routesTo, type Route } from './app-helpers.ts'
-import { addRecorder, MODERN, startMcp, type Mcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
+import {
+  addRecorder,
+  MODERN,
+  modernBody,
+  modernHeaders,
+  openStream,
+  startMcp,
+  type Mcp,
+  type RpcAnswer
+} from './mcp-helpers.ts'
+import { both } from './mcp-messages.ts'
 
 const at = (server: string) => `ui://${server}/chart/app.html`
 
@@ -187,4 +198,82 @@ test('a bare group passes addresses of interfaces unchanged', async (t) => {
     const { result } = await route.request('tools/call', { name: 'link' })
     assert.deepEqual([result.content[1].uri, result._meta.ui.resourceUri], [CHART, CHART])
   }
+})
+
+test('a server whose apps are off shows no interface anywhere, until they are on again', async (t) => {
+  const mcp = await startMcp(t)
+  const alpha = await addApps(t, mcp, { name: 'alpha' }, { apps: false })
+  const [legacy, modern] = await routesTo(t, mcp)
+  const extensions = async () => (await modern!.request('server/discover')).result.capabilities.extensions
+  const uis = async () => (await listAt(legacy!, 'tools/list', 'tools')).flatMap(({ _meta }) => _meta ?? [])
+  const record = async (path: string) => (await mcp.app.inject({ url: path })).json()
+  assert.equal(await extensions(), undefined)
+  assert.deepEqual(await uis(), [{ ui: { visibility: ['model', 'app'] } }, {}, { 'openai/widgetAccessible': true }])
+  const { result } = await legacy!.request('tools/call', { name: 'alpha__link' })
+  assert.deepEqual(result._meta, { ui: {} })
+  assert.equal((await record('/api/v0/servers/alpha')).apps, false)
+  const [config] = await record('/api/v0/server_configs')
+  assert.equal(config.apps, false)
+  assert.equal((await record('/api/dashboard/servers/alpha')).config_summary.apps, false)
+  const { apps: _apps, ...usual } = config
+  await rest(mcp, 'PUT', '/servers/alpha', usual)
+  assert.deepEqual([await extensions(), (await record('/api/v0/servers/alpha')).apps], [{ [UI]: {} }, undefined])
+  assert.equal((await uis())[0].ui.resourceUri, at('alpha'))
+  assert.ok(alpha.requests.length > 0)
+})
+
+test('EX-01 EX-02 EX-05 hold over REST', async (t) => {
+  const { mcp } = await startTwo(t)
+  const get = async (url: string) => (await mcp.app.inject({ url: `/api/v0${url}` })).json()
+  const post = async (url: string, payload: object) => {
+    const answer = await mcp.app.inject({ method: 'POST', url: `/api/v0${url}`, payload })
+    return { status: answer.statusCode, body: answer.json() }
+  }
+  for (const server of ['alpha', 'beta']) {
+    const tool = await get(`/tool?name=${server}__chart`)
+    assert.equal(tool._meta.ui.resourceUri, at(server))
+    const read = await post('/resources/read', { uri: at(server) })
+    assert.deepEqual([read.body.contents[0].uri, read.body.contents[0].text], [at(server), htmlOf(server, CHART)])
+    const { body } = await post('/tools/invoke', { name: `${server}__link` })
+    assert.deepEqual([body.content[1].uri, body.content[2].resource.uri], [at(server), at(server)])
+  }
+  assert.deepEqual(
+    (await get('/resources')).map(({ uri }: { uri: string }) => uri),
+    [at('alpha'), at('beta')]
+  )
+  assert.equal((await post('/resources/read', { uri: CHART })).status, 404)
+  await post(`/resources/disable?entity=${encodeURIComponent(at('alpha'))}`, {})
+  assert.equal((await post('/resources/read', { uri: at('alpha') })).status, 409)
+  assert.equal((await post('/resources/read', { uri: CHART })).body.contents[0].text, htmlOf('beta', CHART))
+})
+
+test('updates of an interface come under the address that was subscribed to, in both eras', async (t) => {
+  const { mcp, alpha, beta } = await startTwo(t)
+  const session = await mcp.initialize()
+  const stream = await openStream(t, mcp.url, { headers: { accept: 'text/event-stream', ...session } })
+  for (const server of ['alpha', 'beta']) {
+    const { body } = await mcp.legacy('resources/subscribe', { uri: at(server) }, session)
+    assert.deepEqual(body.result, {})
+  }
+  const notifications = { resourceSubscriptions: [at('beta')] }
+  const listening = await openStream(t, mcp.url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: both, ...modernHeaders('subscriptions/listen') },
+    body: modernBody('subscriptions/listen', { notifications })
+  })
+  await until('the subscription is acknowledged', () => listening.messages.length > 0)
+  const updates = ({ messages }: { messages: RpcAnswer[] }) =>
+    (messages as { method?: string; params?: { uri?: string } }[]).flatMap(({ method, params }) =>
+      method === 'notifications/resources/updated' ? [params!.uri] : []
+    )
+  await until('both servers are watched', () => {
+    beta.announce('notifications/resources/updated', { uri: CHART })
+    return updates(stream).includes(at('beta')) && updates(listening).includes(at('beta'))
+  })
+  assert.ok(!updates(stream).includes(at('alpha')) && !updates(stream).includes(CHART))
+  await until('the other server is watched', () => {
+    alpha.announce('notifications/resources/updated', { uri: CHART })
+    return updates(stream).includes(at('alpha'))
+  })
+  assert.deepEqual([...new Set(updates(listening))], [at('beta')])
 })

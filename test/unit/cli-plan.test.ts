@@ -40,6 +40,17 @@ test('CR-F5: the switch for unannounced PKCE is configuration, and false is the 
   )
 })
 
+test('switched-off apps are configuration of every transport, and true is the same as absent', () => {
+  for (const server of [
+    { name: 's', transport: 'stdio', command: 'x' },
+    { name: 's', transport: 'sse', url: 'http://u/' }
+  ]) {
+    const usual = normalise('server', server)
+    assert.deepEqual(normalise('server', { ...server, apps: true }), usual)
+    assert.deepEqual(normalise('server', { ...server, apps: false }), { ...usual, apps: false })
+  }
+})
+
 test('a change says what it does, and masks secrets', () => {
   assert.equal(diffResource('user', 'u', { name: 'u' }, { name: 'u' }), undefined)
   assert.equal(diffResource('user', 'u', undefined, { name: 'u' })!.action, 'create')

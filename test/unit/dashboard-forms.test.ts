@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { latencyPaths, latencyY, volumePaths } from '../../dashboard/src/calls/chart.ts'
+import { appFacts, appOf } from '../../dashboard/src/resources/app.ts'
 import { emptyForm, formOf, problemIn, problemsOf, toInput, toUpdate } from '../../dashboard/src/servers/server-form.ts'
 import { targetOf } from '../../dashboard/src/servers/server-state.ts'
 import type { ConfigSummary, ServerView } from '../../src/schemas/dashboard/servers.ts'
@@ -34,6 +35,9 @@ test('what is stored and not shown goes back as null, which keeps it', () => {
     oauth_scopes: ['read', 'write'],
     oauth_assume_pkce: true
   })
+  assert.equal(toUpdate({ ...formOf(remote), apps: false }).apps, false)
+  const off = formOf(view('stdio', { command: 'npx', apps: false }))
+  assert.deepEqual([off.apps, toUpdate(off).apps], [false, false])
   const local = view('stdio', { command: 'npx', args: ['-y', 'a b', '--token', '***'], env_keys: ['TOKEN'] })
   assert.deepEqual(toUpdate(formOf(local)), {
     ...{ transport: 'stdio', session_mode: 'stateful', command: 'npx', env: { TOKEN: null } },
@@ -94,4 +98,27 @@ test('charts draw nothing for buckets without calls, and failures wherever there
   assert.match(bad, /v2h/)
   assert.match(ok, /v118h/)
   assert.match(latencyPaths([{ calls: 1, failed: 1 }], 120).failed, /^M/)
+})
+
+test('the facts of an interface name what it declares, whatever the shape of the declaration', () => {
+  const csp = {
+    connectDomains: ['https://a.test', 'wss://b.test'],
+    resourceDomains: [],
+    frameDomains: 'https://c.test'
+  }
+  assert.deepEqual(appFacts({ csp, permissions: { camera: {}, microphone: {} }, domain: 'd.test' }), [
+    ['Connects to', 'https://a.test, wss://b.test'],
+    ['Frames', '"https://c.test"'],
+    ['Permissions', 'camera, microphone'],
+    ['Domain', 'd.test']
+  ])
+  const none = [
+    ['Outside connections', 'none declared'],
+    ['Permissions', 'none declared']
+  ]
+  for (const app of [{}, { csp: null, permissions: [], domain: 7 }, { csp: 'x', permissions: 'y' }]) {
+    assert.deepEqual(appFacts(app), none)
+  }
+  assert.deepEqual(appOf({ _meta: { ui: { domain: 'd' } } }), { domain: 'd' })
+  for (const contents of [{}, { _meta: null }, { _meta: { ui: [] } }]) assert.equal(appOf(contents), undefined)
 })

@@ -82,9 +82,12 @@ test('a bare map, one entry without a name, a registration, and an array of thos
     oauth_client_secret: 's',
     oauth_redirect_uri: 'https://r.example.com/cb',
     oauth_scopes: ['a'],
-    oauth_assume_pkce: true
+    oauth_assume_pkce: true,
+    apps: false
   }
   assert.deepEqual(good(registration), registration)
+  const { apps: _apps, ...usual } = registration
+  assert.deepEqual(good({ ...registration, apps: true }), usual)
   assert.deepEqual(
     all([registration, { mcpServers: { x: { command: 'x' } } }, { name: 'y', command: 'y' }]).map(({ name }) => name),
     ['r', 'x', 'y']

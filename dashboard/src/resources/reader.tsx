@@ -9,6 +9,8 @@ import { contentsBlock } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
 import { postCurl, shellWord } from '../tools/curl.ts'
+import { appOf } from './app.ts'
+import { AppFacts } from './app-facts.tsx'
 import { expandTemplate, templateVariables } from './template.ts'
 
 interface ReaderProps {
@@ -66,6 +68,7 @@ function Contents({ answer }: { answer: Answer }) {
 function OneContents({ contents, isNamed }: { contents: JsonObject; isNamed: boolean }) {
   const { text, uri } = contents
   const isCut = typeof text === 'string' && text.length > MAX_SHOWN
+  const app = appOf(contents)
   const shown = isCut ? { ...contents, text: text.slice(0, MAX_SHOWN) } : contents
   return (
     <div class="stack">
@@ -74,6 +77,7 @@ function OneContents({ contents, isNamed }: { contents: JsonObject; isNamed: boo
           <UntrustedText text={uri} />
         </code>
       )}
+      {app && <AppFacts app={app} />}
       <BlockView block={contentsBlock(shown)} />
       {isCut && <p class="help">This is the first 1 MB of {bytes(text.length)}. Use “Copy JSON” to get all of it.</p>}
     </div>

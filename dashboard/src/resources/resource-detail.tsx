@@ -7,6 +7,8 @@ import { ItemNotices } from '../tools/change-notice.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ServerNotice } from '../tools/server-notice.tsx'
 import { useSwitch } from '../tools/switching.ts'
+import type { JsonObject } from '../form/json.ts'
+import { AppFacts } from './app-facts.tsx'
 import { Reader } from './reader.tsx'
 
 /** Resource or template; only one of the two uses the URI as its key. */
@@ -50,6 +52,7 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         )}
         {size !== undefined && <span class="tag">{bytes(size)}</span>}
       </div>
+      {resource.app && <AppFacts app={resource.app as JsonObject} />}
       <ItemNotices kind="resources" name={uri} item={resource} />
       <Reader key={uri} uri={uri} isTemplate={isTemplate}>
         <ServerNotice item={resource} itemKind="resource" />

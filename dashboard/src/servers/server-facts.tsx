@@ -26,6 +26,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         </Row>
         <Row label="Transport">{server.transport}</Row>
         <Row label="Session mode">{config.session_mode}</Row>
+        {config.apps === false && <Row label="App interfaces">off</Row>}
         <Row label="Protocol">{(protocol && eras(protocol)) || '—'}</Row>
         {protocol && <Row label="Session support">{protocol.has_sessions ? 'yes' : 'no'}</Row>}
         {info && (

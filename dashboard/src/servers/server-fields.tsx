@@ -240,6 +240,15 @@ export function ServerFields(props: ServerFieldsProps) {
           </select>
         )}
       </Field>
+      <label class="check wide">
+        <input
+          type="checkbox"
+          class="cb"
+          checked={form.apps}
+          onChange={(event) => onChange({ apps: event.currentTarget.checked })}
+        />
+        Clients may show the interfaces of its tools (MCP Apps)
+      </label>
       {transport === 'streamable_http' && <SignInFields {...props} />}
     </div>
   )

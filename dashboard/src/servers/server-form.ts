@@ -27,6 +27,7 @@ export interface ServerForm {
   readonly oauth_scopes: string
   readonly oauth_issuer: string
   readonly oauth_assume_pkce: boolean
+  readonly apps: boolean
 }
 
 export type Problems = Readonly<Partial<Record<keyof ServerForm, string>>>
@@ -46,7 +47,8 @@ export const emptyForm: ServerForm = {
   oauth_client_secret: '',
   oauth_scopes: '',
   oauth_issuer: '',
-  oauth_assume_pkce: false
+  oauth_assume_pkce: false,
+  apps: true
 }
 
 const stored = (isThere: boolean | number | undefined): Secret => (isThere ? null : '')
@@ -77,7 +79,8 @@ export function formOf({ name, transport, description = '', config_summary: conf
     oauth_client_secret: stored(config.has_oauth_client_secret),
     oauth_scopes: (config.oauth_scopes ?? []).join('\n'),
     oauth_issuer: config.oauth_issuer ?? '',
-    oauth_assume_pkce: config.oauth_assume_pkce ?? false
+    oauth_assume_pkce: config.oauth_assume_pkce ?? false,
+    apps: config.apps ?? true
   }
 }
 
@@ -123,11 +126,12 @@ const signIn = ({
 
 /** Returns the body of `PUT /servers/:name` with the members of the chosen transport. */
 export function toUpdate(form: ServerForm): ServerUpdate {
-  const { transport, description, session_mode } = form
+  const { transport, description, session_mode, apps } = form
   return withoutEmpty({
     transport,
     description: description.trim(),
     session_mode,
+    apps: apps ? undefined : false,
     ...(transport === 'stdio' ? local(form) : remote(form)),
     ...(transport === 'streamable_http' ? signIn(form) : {})
   }) as ServerUpdate

@@ -24,6 +24,8 @@ interface Flags {
   readonly bearerToken?: string
   readonly sessionMode?: string
   readonly oauthAssumePkce?: boolean
+  /** False with `--no-apps`. */
+  readonly apps: boolean
   readonly conf?: string
   readonly force?: boolean
   readonly saveDisabled?: boolean
@@ -43,6 +45,9 @@ const fileExclusive = [
   'sessionMode',
   'oauthAssumePkce'
 ] as const
+
+/** Returns true if an option describes the server. */
+const isDescribed = (flags: Flags) => !flags.apps || fileExclusive.some((name) => flags[name] !== undefined)
 
 function headersOf(input: readonly string[]): [string, string][] {
   return input.map((header) => {
@@ -89,6 +94,7 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
     ...(flags.description === undefined ? {} : { description: flags.description }),
     ...(flags.sessionMode === undefined ? {} : { session_mode: flags.sessionMode }),
     ...(flags.oauthAssumePkce ? { oauth_assume_pkce: true } : {}),
+    ...(flags.apps ? {} : { apps: false }),
     ...(isUrl ? { url: flags.url } : { command: executable, args: rest }),
     ...(flags.header ? { headers: Object.fromEntries(headersOf(flags.header)) } : {}),
     ...(flags.env ? { env: Object.fromEntries(envOf(flags.env)) } : {})
@@ -105,8 +111,7 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
 }
 
 function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<InputObject[]> {
-  const also = fileExclusive.filter((name) => flags[name] !== undefined)
-  if (also.length > 0 || args.length > 0 || flags.name !== undefined)
+  if (isDescribed(flags) || args.length > 0 || flags.name !== undefined)
     throw usage(
       'with -c only --force and --save-disabled can be given in addition: everything else comes from the file'
     )
@@ -115,7 +120,7 @@ function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<Inpu
 
 /** Reads a text that already contains what the other options would say. */
 function fromText(cli: Cli, text: string, flags: Flags): Promise<InputObject[]> {
-  if (fileExclusive.some((name) => flags[name] !== undefined))
+  if (isDescribed(flags))
     throw usage(
       'with a pasted text only --force, --save-disabled and --no-browser can be given',
       'towpath register NAME -- COMMAND ARGS…'

@@ -52,7 +52,8 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
   if (kind === 'server') {
     const transportMembers = byTransport[String(value.transport)] ?? []
     const all = pick(value, ['name', 'transport', 'description', 'session_mode', ...transportMembers])
-    return { ...all, session_mode: all.session_mode ?? 'stateless' }
+    const apps = value.apps === false ? { apps: false } : {}
+    return { ...all, ...apps, session_mode: all.session_mode ?? 'stateless' }
   }
   if (kind === 'user') return pick(value, ['name', 'role'])
   const lists = kind === 'group' ? ['included_tools', 'included_servers', 'excluded_tools'] : ['allowed_servers']

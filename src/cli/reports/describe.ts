@@ -50,6 +50,7 @@ function facts(server: Records['server'], paint: Paint): string {
     ['transport', transport],
     ['target', url ?? [command, ...args].join(' ')],
     ['session mode', session_mode],
+    ['apps', server.apps === false ? 'off' : undefined],
     ['calls, 24 hours', figures],
     ['notes', notes.join('; ')]
   ])

@@ -152,13 +152,14 @@ const resourceAs = ({ name, title, description, mimeType, annotations, size }: M
 })
 
 const resourceMembers = (item: Item, status: ServerStatus) => {
-  const { name, mimeType, annotations } = factsOf(item).definition
+  const { name, mimeType, annotations, _meta: meta } = factsOf(item).definition
   const { accepted } = item.stored
   return {
     name: typeof name === 'string' ? name : item.name,
     ...commonMembers(item, status),
     ...textMember('mime_type', mimeType),
     ...objectMember('annotations', annotations),
+    ...objectMember('app', isObject(meta) ? meta.ui : undefined),
     ...(accepted === null ? {} : { accepted: resourceAs(parse(accepted)) })
   }
 }

@@ -10,15 +10,16 @@ type ConfigSource = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'
  */
 export function summaryOf({ transport, session_mode, settings }: ConfigSource, secrets: ServerSecrets): ConfigSummary {
   const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer, oauth_assume_pkce } = settings
+  const shared = { session_mode, ...(settings.apps === false ? { apps: false } : {}) }
   if (transport === 'stdio') {
     const env_keys = Object.keys(secrets.env ?? {})
-    return { kind: 'stdio', command, args: maskArguments(args), env_keys, session_mode }
+    return { kind: 'stdio', command, args: maskArguments(args), env_keys, ...shared }
   }
   return {
     kind: 'http',
     target: maskUrl(url),
     header_keys: Object.keys(secrets.headers ?? {}),
-    session_mode,
+    ...shared,
     has_bearer_token: secrets.bearer_token !== undefined,
     has_oauth_client: oauth_client_id !== undefined,
     has_oauth_client_secret: secrets.oauth_client_secret !== undefined,

@@ -19,6 +19,7 @@ export interface Registration {
   readonly oauth_scopes?: readonly string[]
   readonly oauth_issuer?: string
   readonly oauth_assume_pkce?: boolean
+  readonly apps?: false
 }
 
 /** Findings about an entry */
@@ -54,6 +55,7 @@ const knownKeys = new Set<string>([
   'headers',
   'oauth_scopes',
   'oauth_assume_pkce',
+  'apps',
   ...urlKeys,
   ...transportKeys,
   ...textKeys
@@ -91,9 +93,9 @@ function text(value: unknown, key: string, { problems }: ImportFindings): string
   return undefined
 }
 
-function isTrue(value: unknown, key: string, { problems }: ImportFindings): boolean {
+function boolean(value: unknown, key: string, { problems }: ImportFindings): boolean | undefined {
   if (isGiven(value) && typeof value !== 'boolean') problems.push(`"${key}" must be true or false`)
-  return value === true
+  return typeof value === 'boolean' ? value : undefined
 }
 
 const transportsByName: Readonly<Record<string, string>> = {
@@ -175,7 +177,8 @@ export function registrationOf(value: Members, remarks: ImportFindings): Members
   const all = {
     ...common,
     ...(scopes.length > 0 ? { oauth_scopes: scopes } : {}),
-    ...(isTrue(value.oauth_assume_pkce, 'oauth_assume_pkce', remarks) ? { oauth_assume_pkce: true } : {})
+    ...(boolean(value.oauth_assume_pkce, 'oauth_assume_pkce', remarks) ? { oauth_assume_pkce: true } : {}),
+    ...(boolean(value.apps, 'apps', remarks) === false ? { apps: false } : {})
   }
   const command = commandOf(value, remarks)
   const url = urlKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)

@@ -18,7 +18,8 @@ const settingNames = [
   'oauth_client_id',
   'oauth_scopes',
   'oauth_issuer',
-  'oauth_assume_pkce'
+  'oauth_assume_pkce',
+  'apps'
 ] as const
 const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as const
 

@@ -7,6 +7,7 @@ const members = {
   ...itemMembers,
   mime_type: Type.Optional(Type.String()),
   annotations: Type.Optional(OpenObject()),
+  app: Type.Optional(OpenObject('For the interface of an MCP App: its `_meta.ui`, such as CSP and permissions')),
   accepted: Type.Optional(
     Type.Object(
       {

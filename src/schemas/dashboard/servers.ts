@@ -14,6 +14,7 @@ export const ConfigSummary = Type.Object({
   env_keys: Type.Optional(Type.Array(Type.String())),
   header_keys: Type.Optional(Type.Array(Type.String())),
   session_mode: StringEnum(['stateless', 'stateful']),
+  apps: Type.Optional(Type.Boolean({ description: 'false: tools are served without their interfaces; else absent' })),
   has_bearer_token: Type.Optional(Type.Boolean()),
   has_oauth_client: Type.Optional(Type.Boolean({ description: 'An OAuth client id is configured' })),
   has_oauth_client_secret: Type.Optional(Type.Boolean()),
@@ -101,7 +102,8 @@ const {
   session_mode,
   oauth_redirect_uri,
   oauth_issuer,
-  oauth_assume_pkce
+  oauth_assume_pkce,
+  apps
 } = ServerInput.properties
 const keepable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
@@ -140,7 +142,8 @@ export const ServerUpdate = Type.Object(
     oauth_client_secret: keepable(Text(), 'null keeps the stored value'),
     oauth_scopes: Type.Optional(TextList({ maxItems: 100 })),
     oauth_issuer,
-    oauth_assume_pkce
+    oauth_assume_pkce,
+    apps
   },
   { additionalProperties: false }
 )
