@@ -25,3 +25,20 @@ export function splitName(qualified: string): { server: string; name: string } |
   if (at <= 0) return undefined
   return { server: qualified.slice(0, at), name: qualified.slice(at + 2) }
 }
+
+/** Returns the nearest valid server name (http-contract.md#names); `server` if nothing is left. */
+export function toServerName(text: string): string {
+  const name = text
+    .replace(/[^A-Za-z0-9_-]+/g, '-')
+    .replace(/_{2,}/g, '_')
+    .replace(/^[_-]+/, '')
+    .slice(0, 64)
+    .replace(/[_-]+$/, '')
+  return name === '' ? 'server' : name
+}
+
+/** Converts a text to a valid variable name. */
+export function toVariableName(text: string): string {
+  const name = text.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+  return /^[A-Z_]/.test(name) ? name : `_${name}`
+}

@@ -25,7 +25,7 @@ function previewOf(members: InstallMembers): Pick<CataloguePlan, 'preview' | 'en
 }
 
 const toInput = (input: InstallInput): CatalogueInput => {
-  const { name, label, isRequired, isSecret, isRepeated, format, ...shown } = input
+  const { name, label, isRequired, isSecret, isRepeated, isPart: _, format, ...shown } = input
   return { name, label, is_required: isRequired, is_secret: isSecret, is_repeated: isRepeated, format, ...shown }
 }
 

@@ -324,9 +324,9 @@ test('server.json of the MCP registry: npm and PyPI packages, with what must be 
     env: { MAIL_KEY: '${MAIL_KEY}', MAIL_MODE: 'fast' }
   })
   assert.deepEqual(server.variables, [
+    { name: 'MAIL_KEY', isSecret: true, description: 'Key' },
     { name: 'MAIL_BOX', isSecret: false, description: 'Which box' },
-    { name: 'HOST', isSecret: false, default: 'a' },
-    { name: 'MAIL_KEY', isSecret: true, description: 'Key' }
+    { name: 'HOST', isSecret: false, default: 'a' }
   ])
   const pypi = { registryType: 'pypi', identifier: 'mail', version: '2', transport: { type: 'stdio' } }
   const { command, args } = good({ server: { ...registry, packages: [pypi] }, _meta: {} })
@@ -357,10 +357,31 @@ test('server.json of the MCP registry: addresses come before packages, streamabl
     { name: 'KEY', isSecret: true }
   ])
   assert.equal(good({ ...registry, remotes: [remotes[0]] }).transport, 'sse')
-  for (const packages of [
-    [],
-    [{ registryType: 'oci', identifier: 'x' }],
-    [{ registryType: 'npm', identifier: 'x', transport: { type: 'sse', url: 'x' } }]
-  ])
-    assert.match(one({ ...registry, packages }).problems[0]!, /no remote, and no npm or PyPI/)
+  const query = { type: 'sse', url: 'https://h/mcp?key={key}', variables: { key: { isSecret: true } } }
+  assert.equal(good({ ...registry, remotes: [query] }).url, 'https://h/mcp?key=${KEY}')
+  assert.match(one({ ...registry, packages: [] }).problems[0]!, /neither a remote nor a package/)
+})
+
+test('server.json of the MCP registry: as strict as the catalogue about what a publisher may run', () => {
+  const npm = { registryType: 'npm', identifier: 'x', version: '1', transport: { type: 'stdio' } }
+  for (const [changes, problem] of [
+    [{ registryType: 'mcpb' }, /packages of the type "mcpb" are not supported/],
+    [{ transport: { type: 'sse', url: 'x' } }, /its program listens for sse/],
+    [{ identifier: '/opt/evil' }, /name or version of its package is not valid/],
+    [{ identifier: '--registry=http://evil.example' }, /name or version of its package is not valid/],
+    [{ registryBaseUrl: 'https://evil.example' }, /a package registry of its own/],
+    [{ environmentVariables: [{ name: 'NODE_OPTIONS', value: '--require=/tmp/x' }] }, /it sets NODE_OPTIONS/],
+    [{ environmentVariables: [{ name: 'HTTPS_PROXY', value: 'http://evil.example' }] }, /it sets HTTPS_PROXY/],
+    [
+      { runtimeArguments: [{ type: 'named', name: '--registry', value: 'http://evil.example' }] },
+      /something else could/
+    ],
+    [{ packageArguments: [{ type: 'positional', value: 'a\u202eb' }] }, /hidden characters/],
+    [{ packageArguments: [{ type: 'named', value: 'a' }] }, /named argument without a name/]
+  ] as const) {
+    const { problems } = one({ ...registry, packages: [{ ...npm, ...changes }] })
+    assert.match(problems[0] ?? 'none', problem)
+  }
+  const oci = { registryType: 'oci', identifier: 'ghcr.io/a/b', version: '1', transport: { type: 'stdio' } }
+  assert.deepEqual(good({ ...registry, packages: [oci] }).args, ['run', '-i', '--rm', 'ghcr.io/a/b:1'])
 })

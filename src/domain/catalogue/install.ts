@@ -1,4 +1,4 @@
-import { toServerName } from '../import/name.ts'
+import { toServerName } from '../names.ts'
 import { fillCommand, planCommand, type CommandPlan } from './command.ts'
 import { checkValues, fillSlot, splitTemplate, toSlot } from './slots.ts'
 import type { Inputs, InstallInput, InstallValues, Piece, Slot, ValueFindings } from './slots.ts'

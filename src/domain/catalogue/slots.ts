@@ -1,4 +1,4 @@
-import { toVariableName } from '../import/variables.ts'
+import { toVariableName } from '../names.ts'
 import type { EntryInput } from './entry.ts'
 
 /** Value that a person gives when installing a server */
@@ -12,6 +12,8 @@ export interface InstallInput {
   readonly isSecret: boolean
   /** True if several values may be given */
   readonly isRepeated: boolean
+  /** True if the value takes a place within a fixed text */
+  readonly isPart: boolean
   readonly format: 'string' | 'number' | 'boolean' | 'filepath'
   readonly default?: string
   readonly placeholder?: string
@@ -44,6 +46,7 @@ export interface ValueFindings {
 export interface InputPlace {
   readonly label: string
   readonly isRepeated?: boolean
+  readonly isPart?: boolean
 }
 
 function optional<K extends string, V>(key: K, value: V | undefined) {
@@ -51,7 +54,12 @@ function optional<K extends string, V>(key: K, value: V | undefined) {
 }
 
 /** Adds an input under a free name: inputs of one entry may have the same name. */
-function addInput(id: string, given: EntryInput, { label, isRepeated = false }: InputPlace, inputs: Inputs): Piece {
+function addInput(
+  id: string,
+  given: EntryInput,
+  { label, isRepeated = false, isPart = false }: InputPlace,
+  inputs: Inputs
+): Piece {
   const base = toVariableName(id)
   let name = base
   for (let i = 2; inputs.has(name); i++) name = `${base}_${i}`
@@ -61,6 +69,7 @@ function addInput(id: string, given: EntryInput, { label, isRepeated = false }: 
     isRequired: given.isRequired === true,
     isSecret: given.isSecret === true,
     isRepeated,
+    isPart,
     format: given.format ?? 'string',
     ...optional('description', given.description),
     ...optional('default', given.default),
@@ -83,7 +92,7 @@ export function splitTemplate(
     const isVariable = part.startsWith('{') && Object.hasOwn(variables, id)
     if (!isVariable) return part === '' ? [] : [part]
     const variable = variables[id]!
-    const piece = variable.value ?? known.get(id) ?? addInput(id, variable, place, inputs)
+    const piece = variable.value ?? known.get(id) ?? addInput(id, variable, { ...place, isPart: true }, inputs)
     known.set(id, piece)
     return [piece]
   })

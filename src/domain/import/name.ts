@@ -1,13 +1,4 @@
-/** Returns the nearest valid server name (http-contract.md#names); `server` if nothing is left. */
-export function toServerName(text: string): string {
-  const name = text
-    .replace(/[^A-Za-z0-9_-]+/g, '-')
-    .replace(/_{2,}/g, '_')
-    .replace(/^[_-]+/, '')
-    .slice(0, 64)
-    .replace(/[_-]+$/, '')
-  return name === '' ? 'server' : name
-}
+import { toServerName } from '../names.ts'
 
 /** Parts of host and package names that do not identify a server */
 const noise = /^(www|mcp|api|server|com|org|net|io|dev|ai|app|co|remote|node)$/

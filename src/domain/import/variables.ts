@@ -1,4 +1,5 @@
 import { isObject } from '../is-object.ts'
+import { toVariableName } from '../names.ts'
 import { secretMaps, secretMembers } from '../secrets/secret-parts.ts'
 
 /** Variable that an imported configuration leaves for the user to fill in */
@@ -20,12 +21,6 @@ export type Inputs = ReadonlyMap<string, Readonly<Record<string, unknown>>>
 export function parseInputs(value: unknown): Inputs {
   const list = Array.isArray(value) ? value.filter(isObject) : []
   return new Map(list.flatMap((input) => (typeof input.id === 'string' ? [[input.id, input] as const] : [])))
-}
-
-/** Converts a text to a valid variable name. */
-export function toVariableName(text: string): string {
-  const name = text.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
-  return /^[A-Z_]/.test(name) ? name : `_${name}`
 }
 
 /** Matches `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${input:id}`. */
