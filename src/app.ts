@@ -14,6 +14,7 @@ import errors, { answerClientError, sendFrameworkError } from './plugins/errors.
 import gateway from './plugins/gateway.ts'
 import guard from './plugins/guard.ts'
 import inTurn from './plugins/pipelining.ts'
+import { createTurnQueue } from './lib/turn-queue.ts'
 import jsonBody from './plugins/json-body.ts'
 import { ifAvailable } from './http/wait-for-database.ts'
 import { watchOverload } from './http/overload.ts'
@@ -178,8 +179,9 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
     },
     { prefix: '/api/v0' }
   )
-  await app.register(concern('mcp-proxy', mcp), { bodyLimit: limits.mcpBodyBytes })
-  await app.register(concern('mcp-proxy-sse', sse), { bodyLimit: limits.mcpBodyBytes, publicUrl })
+  const bodies = { bodyLimit: limits.mcpBodyBytes, largeBodies: createTurnQueue() }
+  await app.register(concern('mcp-proxy', mcp), bodies)
+  await app.register(concern('mcp-proxy-sse', sse), { ...bodies, publicUrl })
   if (mode === 'development') {
     const root = options.dashboardRoot ?? builtDashboard()
     await app.register(concern('dashboard', dashboard), { publicUrl, config, root })

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import Fastify from 'fastify'
+import { LARGE_BYTES } from '../../src/json/payload.ts'
 import { createTurnQueue } from '../../src/lib/turn-queue.ts'
+import { parseBodiesAsBuffers } from '../../src/routes/mcp/mcp-request.ts'
 
 test('a turn queue runs its steps in order, one per turn of the event loop', async () => {
   const queue = createTurnQueue()
@@ -29,4 +32,31 @@ test('a turn queue that has become empty takes steps again', async () => {
   await queue.next()
   await new Promise(setImmediate)
   await queue.next()
+})
+
+test('large bodies of two endpoints share one queue: no turn of the event loop passes on two', async (t) => {
+  const app = Fastify()
+  t.after(() => app.close())
+  const options = { bodyLimit: 1_000_000, largeBodies: createTurnQueue() }
+  const turns: number[] = []
+  let turn = 0
+  const count = () => void (turn++, (counting = setImmediate(count)))
+  for (const url of ['/mcp', '/sse']) {
+    await app.register(async (scope) => {
+      parseBodiesAsBuffers(scope, options)
+      scope.post(url, (_request, reply) => {
+        turns.push(turn)
+        void reply.send()
+      })
+    })
+  }
+  let counting = setImmediate(count)
+  const payload = JSON.stringify('x'.repeat(LARGE_BYTES))
+  const headers = { 'content-type': 'application/json' }
+  const sent = Array.from({ length: 20 }, (_, at) =>
+    app.inject({ method: 'POST', url: at % 2 === 0 ? '/mcp' : '/sse', payload, headers })
+  )
+  for (const { statusCode } of await Promise.all(sent)) assert.equal(statusCode, 200)
+  clearImmediate(counting)
+  assert.deepEqual([turns.length, new Set(turns).size], [20, 20])
 })

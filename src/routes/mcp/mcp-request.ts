@@ -1,18 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LARGE_BYTES } from '../../json/payload.ts'
 import { notFound } from '../../lib/errors.ts'
-import { createTurnQueue } from '../../lib/turn-queue.ts'
+import type { TurnQueue } from '../../lib/turn-queue.ts'
 import type { HttpContext } from '../../mcp/http-context.ts'
 import { refuseEncoding } from '../../plugins/json-body.ts'
+
+export interface BodyOptions {
+  /** Limit of a body, in bytes. */
+  readonly bodyLimit: number
+  /** Queue of large bodies, one for all endpoints of the process. */
+  readonly largeBodies: TurnQueue
+}
 
 /**
  * Parses bodies as buffers and turns schema validation off. Applies to the scope of the MCP route plugin. Large bodies
  * are passed on one per turn of the event loop: a client that sends many at once would delay all others.
  */
-export function parseBodiesAsBuffers(app: FastifyInstance, bodyLimit: number): void {
+export function parseBodiesAsBuffers(app: FastifyInstance, { bodyLimit, largeBodies }: BodyOptions): void {
   app.setValidatorCompiler(() => () => true)
   app.removeAllContentTypeParsers()
-  const largeBodies = createTurnQueue()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
     const pass = () => done(refuseEncoding(request), body)
     if (body.length > LARGE_BYTES) void largeBodies.next().then(pass)

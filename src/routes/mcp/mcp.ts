@@ -10,12 +10,9 @@ import {
   rejectOtherMethods,
   takeBody,
   parseBodiesAsBuffers,
-  hijackReply
+  hijackReply,
+  type BodyOptions
 } from './mcp-request.ts'
-
-export interface McpOptions {
-  readonly bodyLimit: number
-}
 
 function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
   const group = groupNameOf(request)
@@ -23,10 +20,11 @@ function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContex
 }
 
 /** Streamable HTTP endpoints, one global and one per group (http-contract.md#mcp-endpoints). */
-export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimit }) => {
+export const mcp: FastifyPluginAsyncTypebox<BodyOptions> = async (app, options) => {
+  const { bodyLimit } = options
   const config = { access: 'client' } as const
   const check = createGroupCheck(app)
-  parseBodiesAsBuffers(app, bodyLimit)
+  parseBodiesAsBuffers(app, options)
 
   // checked again after the body arrived: the group may have been removed meanwhile
   const ofGroup = { onRequest: check, preValidation: check }

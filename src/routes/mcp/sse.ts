@@ -10,11 +10,11 @@ import {
   rejectOtherMethods,
   takeBody,
   parseBodiesAsBuffers,
-  hijackReply
+  hijackReply,
+  type BodyOptions
 } from './mcp-request.ts'
 
-export interface SseOptions {
-  readonly bodyLimit: number
+export interface SseOptions extends BodyOptions {
   readonly publicUrl: string | undefined
 }
 
@@ -28,11 +28,12 @@ function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContex
  * HTTP+SSE endpoints of 2024-11-05, one pair global and one per group (http-contract.md#mcp-endpoints,
  * mcp-proxy.md#httpsse-transport).
  */
-export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimit, publicUrl }) => {
+export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, options) => {
+  const { bodyLimit, publicUrl } = options
   const config = { access: 'client' } as const
   const onRequest = createGroupCheck(app)
   const prefix = publicUrl ? new URL(publicUrl).pathname.replace(/\/$/, '') : ''
-  parseBodiesAsBuffers(app, bodyLimit)
+  parseBodiesAsBuffers(app, options)
 
   for (const url of [SSE_ENDPOINT, groupSseEndpoint(':name')]) {
     app.get(url, { config, schema: openSse(url), exposeHeadRoute: false, onRequest }, (request, reply) => {
