@@ -12,11 +12,12 @@ import type {
   StoredPrincipal,
   StoredServer
 } from '../registry/model/model.ts'
-import { valueOf, withMembers, members } from '../json/json.ts'
+import { withMembers } from '../json/json.ts'
 import { unlistedMembers } from './item-shape.ts'
 import { appUrisOf, namingServer, removeReference, rewrittenMeta } from './app-references.ts'
 import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
 import { leftOutOf, type Problem } from './left-out.ts'
+import { taskProblem, withoutTaskSupport } from './task-support.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from '../protocol/param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
@@ -124,25 +125,6 @@ export interface Catalog {
   readonly pages: PageCache
   /** Scopes of this catalog, by the hash of their group and allow list. */
   readonly scopes: LRUCache<string, Scope>
-}
-
-/** Returns the problem of a tool that can only be called as a task: the gateway does not proxy tasks. */
-function taskProblem(definition: string): Problem | undefined {
-  if (!definition.includes('"taskSupport"')) return undefined
-  const { execution } = JSON.parse(definition) as { execution?: { taskSupport?: unknown } | null }
-  if (execution?.taskSupport !== 'required') return undefined
-  return { code: 'tasks', reason: 'it can only be called as a task, which the gateway does not support' }
-}
-
-/**
- * Returns a tool's `execution` member without `taskSupport`, since the gateway does not proxy tasks
- * (mcp-proxy.md#tasks). Null if nothing remains of the member; undefined if `taskSupport` is absent.
- */
-function withoutTaskSupport(definition: string): string | null | undefined {
-  const execution = valueOf(definition, members(definition), 'execution')
-  if (!execution?.startsWith('{') || !members(execution).some(({ key }) => key === 'taskSupport')) return undefined
-  const rest = withMembers(execution, { taskSupport: null })
-  return rest === '{}' ? null : rest
 }
 
 const uriMembers = { resource: 'uri', template: 'uriTemplate' } as const
@@ -253,7 +235,9 @@ function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): 
   const publicName = isNamed(kind) ? qualifiedName(stored.name, alias) : name
   const paramHeaders = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
   const problem =
-    names.problem(kind, name) ?? problemOf(paramHeaders) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)
+    names.problem(kind, name) ??
+    problemOf(paramHeaders) ??
+    (kind === 'tool' ? taskProblem(item.definition, stored) : undefined)
   const enabled = item.enabled && stored.enabled && problem === undefined
   const appUris = kind === 'tool' && stored.settings.apps !== false ? appUrisOf(item.definition) : noUris
   return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, appUris, problem }

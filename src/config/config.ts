@@ -99,6 +99,8 @@ export interface Config {
     readonly databaseQueryMs: number
     readonly drainMs: number
     readonly sessionIdleMs: number
+    /** Days */
+    readonly taskHandleDays: number
     readonly oauthSessionMs: number
     readonly oauthRetentionMs: number
   }
@@ -273,6 +275,7 @@ const readTimeouts = (read: Reader): Config['timeouts'] => ({
   databaseQueryMs: read('databaseQueryMs'),
   drainMs: read('drainMs'),
   sessionIdleMs: read('sessionIdleMs'),
+  taskHandleDays: read('taskHandleDays'),
   oauthSessionMs: read('oauthSessionMs'),
   oauthRetentionMs: read('oauthRetentionMs')
 })

@@ -422,6 +422,12 @@ export const settings = {
     about: 'Idle time after which a session ends.',
     parse: duration
   },
+  taskHandleDays: {
+    variable: `${ENV_PREFIX}TASK_HANDLE_DAYS`,
+    fallback: '30',
+    about: 'Days for which a client can ask for a task that it started; past it the task is not found.',
+    parse: integer(1, 3_650)
+  },
   oauthSessionMs: {
     variable: `${ENV_PREFIX}OAUTH_SESSION_MS`,
     fallback: '600000',

@@ -24,3 +24,6 @@ export const INPUT_REQUIRED = 'input_required'
 /** Lists that have `list_changed` notifications. */
 export type ListKind = 'tools' | 'prompts' | 'resources'
 export const listKinds: readonly ListKind[] = ['tools', 'prompts', 'resources']
+
+/** `resultType` of a result that names a task instead of completing the call */
+export const TASK = 'task'

@@ -164,6 +164,7 @@ async function close(parts: GatewayParts): Promise<void> {
   signInSessions.close()
   mcpSide.downstream.close()
   watching.upstreamWatchers.close()
+  watching.taskStreams.close()
   watching.subscriptions.close()
   await connections.close()
   process.off('exit', connections.kill)

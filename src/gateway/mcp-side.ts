@@ -2,7 +2,8 @@ import { allows } from '../domain/allow-list.ts'
 import { createDownstream, type Downstream } from '../mcp/downstream.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { createInvocation, type Invocation } from '../control/invocation.ts'
-import { ClientCalls } from '../upstream/client-calls.ts'
+import { noop } from '../lib/noop.ts'
+import { ClientCalls, type SendCall } from '../upstream/client-calls.ts'
 import type { ListRefresh } from './list-refresh.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
 import { allowedTo, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
@@ -22,7 +23,7 @@ export function createMcpSide(
   { options, live, quotas, calls, schedule, hasDashboard }: GatewayBase,
   { connections, observer, notifications }: UpstreamSide,
   { refresher }: ListRefresh,
-  { listChanges, subscriptions }: ServerWatching
+  { listChanges, subscriptions, taskStreams }: ServerWatching
 ): McpSide {
   const { registry, config, version, log } = options
   const { upstreams } = connections
@@ -34,15 +35,19 @@ export function createMcpSide(
     },
     allows: (caller, server) => allows(allowedTo(live.current, caller), server)
   }
-  const clientCalls = new ClientCalls(observer, (server, call, origin) => {
+  const send: SendCall = (server, call, origin) => {
     refresher.refreshIfStale(server.stored.id)
     return upstreams.get(server).call(call, origin)
-  })
+  }
+  const clientCalls = new ClientCalls(observer, send)
   const downstream = createDownstream({
     registry,
     config,
     version,
     clientCalls,
+    taskCalls: new ClientCalls({ ...observer, onCall: noop }, send),
+    taskStreams,
+    redactorOf: ({ stored }) => connections.redactorOf(stored),
     observer,
     scopes,
     refusals: createMcpRefusals(() => live.current, registry.recordRefusal),

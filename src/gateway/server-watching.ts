@@ -8,6 +8,7 @@ import { createSemaphore } from '../lib/semaphore.ts'
 import { createWatchSession } from '../upstream/watch/watch-session.ts'
 import type { GatewayBase } from './base.ts'
 import type { UpstreamSide } from './upstream-side.ts'
+import { createTaskStreams, type TaskStreams } from '../upstream/task-streams.ts'
 import { createUpstreamWatchers, type UpstreamWatchers } from '../upstream/upstream-watchers.ts'
 
 /** Notifications from upstreams to clients: changed lists and updated resources. */
@@ -15,6 +16,7 @@ export interface ServerWatching {
   readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
   readonly upstreamWatchers: UpstreamWatchers
+  readonly taskStreams: TaskStreams
 }
 
 /** Watch sessions that are opened concurrently. */
@@ -64,5 +66,10 @@ export function createServerWatching(
     if (hasNewAllowLists) subscriptions.removeRevoked()
   })
   live.onChange('notify', () => upstreamWatchers.review())
-  return { listChanges, subscriptions, upstreamWatchers }
+  const taskStreams = createTaskStreams({
+    createClient: connections.createClient,
+    connectMs: config.timeouts.connectMs
+  })
+  live.onChange('release', ({ next }) => taskStreams.prune(next))
+  return { listChanges, subscriptions, upstreamWatchers, taskStreams }
 }

@@ -78,6 +78,11 @@ export class Payload {
     return this.bytes.toString()
   }
 
+  /** True if the value is an object. */
+  get isObject(): boolean {
+    return this.#latin1 === null ? this.#buffers![0]![0] === 123 : this.#latin1.startsWith('{')
+  }
+
   /** `text` must be ASCII. */
   includes(text: string): boolean {
     return this.#latin1 === null ? includesText(this.buffers, text) : this.#latin1.includes(text)
@@ -96,6 +101,15 @@ export class Payload {
     const [start, end] = [found.start - base, found.end - base]
     if (this.#latin1 !== null) return this.#latin1.slice(start, end)
     return concatBuffers(sliceBuffers(this.buffers, start, end)).toString('latin1')
+  }
+
+  /** Returns the last value of a member, without copying it; undefined if there is none. */
+  partOf(key: string): Payload | undefined {
+    const { members: all, base } = this.#readMembers()
+    const found = all.findLast((member) => member.key === key)
+    if (!found) return undefined
+    const part = this.#slice(found.start - base, found.end - base)
+    return typeof part === 'string' ? Payload.ofLatin1(part) : Payload.ofBuffers(part)
   }
 
   /**

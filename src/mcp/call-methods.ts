@@ -64,6 +64,8 @@ export interface TargetResolverOptions {
   readonly inputRequiredStore: Pick<InputRequiredStore<PendingCall>, 'isOwnState'>
   readonly resourceLinks: Pick<ResourceLinks, 'find'>
   readonly results: ResultSender
+  /** Returns the function that puts the caller's handle into a result that names a task. */
+  readonly newTasks: (context: RequestContext, tool: Item) => NonNullable<McpTarget['replace']>
 }
 
 /**
@@ -91,7 +93,10 @@ export class TargetResolver {
     const round = this.#inputRoundChanges(context, server)
     const own = { name: JSON.stringify(name) }
     const fragment = paramsFragment(message, round ? { ...own, ...round } : own)
-    return { server, members: fragment, name, headers: paramHeaders(context, item) }
+    const headers = paramHeaders(context, item)
+    const acceptsTask = kind === 'tool' && context.taskCapabilities !== undefined
+    if (!acceptsTask) return { server, members: fragment, name, headers }
+    return { server, members: fragment, name, headers, acceptsTask, replace: this.#options.newTasks(context, item) }
   }
 
   /** Resolves the resource of a request. */

@@ -1,6 +1,6 @@
 import { seesOutput } from '../catalog/caller.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
-import type { Payload } from '../json/payload.ts'
+import type { MemberChanges, Payload } from '../json/payload.ts'
 import { codes } from '../protocol/jsonrpc.ts'
 import { detailsOf, messageOf, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { recordAnswer, type CallTarget } from '../upstream/client-calls.ts'
@@ -18,6 +18,10 @@ import { permissionWithdrawn } from './withdrawal.ts'
 
 /** Target of an MCP request, with hooks for the server's response. */
 export interface McpTarget extends CallTarget {
+  /** True if the caller accepts a task instead of the result. */
+  readonly acceptsTask?: boolean
+  /** Returns the members of a modern server's result to replace, computed from it. */
+  readonly replace?: ((result: Payload) => MemberChanges | undefined) | undefined
   /** Applied to a result last, before it is sent. */
   readonly rewrite?: ((result: Payload) => Payload) | undefined
   /** Handles an error response; returns false to let the error be sent. */
@@ -48,11 +52,14 @@ export class CallReplies {
   sendAnswer(context: RequestContext, target: McpTarget, received: UpstreamAnswer): void {
     const { reply, message, era, scope, caller } = context
     const { method } = message
-    const { server, rewrite } = target
+    const { server, rewrite, acceptsTask = false, replace } = target
     const hasLinks = methodsWithLinks.has(method)
     const forwarded = hasLinks && !scope.isBare ? nameApps(received, server) : received
-    const { answer } = forwarded
-    const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: this.#serverInfo }
+    const { answer, era: from } = forwarded
+    const isReplaced = replace && answer.kind === 'result' && from === 'modern'
+    const replaced = isReplaced ? readAnswer(() => replace(answer.body)) : undefined
+    const { name } = server
+    const adaptation = { method, from, to: era, server: name, serverInfo: this.#serverInfo, acceptsTask, replaced }
     const result = recordAnswer(context.observation!, forwarded, adaptation)
     if (answer.kind === 'error') return this.#sendError(context, target, forwarded)
     if (hasLinks) this.#options.resourceLinks.record(caller.key, server.name, answer.body)

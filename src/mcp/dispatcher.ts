@@ -72,7 +72,7 @@ export class Dispatcher {
     const { headers, caller, endpoint, requestId, address } = http
     const era = classify(headers, message)
     const session = era === 'legacy' ? findSession(sessions, http, message.id) : undefined
-    const capabilities = era === 'modern' ? clientInfoCache.capabilities(message) : (session?.capabilities ?? '{}')
+    const declared = era === 'modern' ? clientInfoCache.capabilities(message) : undefined
     if (session && reply instanceof HttpReply) reply.enableResumption(eventStore, session)
     const scope = scopes.scope(caller, endpoint)
     return {
@@ -86,7 +86,8 @@ export class Dispatcher {
       address,
       scope,
       session,
-      capabilities,
+      capabilities: declared?.text ?? session?.capabilities ?? '{}',
+      taskCapabilities: declared?.withTasks,
       observation: null
     }
   }

@@ -11,6 +11,7 @@ import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { EndedSession, SessionEnd } from '../registry/session-ends.ts'
 import type { ClientCalls } from '../upstream/client-calls.ts'
+import type { TaskStreams } from '../upstream/task-streams.ts'
 import { createCallMethods, TargetResolver } from './call-methods.ts'
 import { CallReplies } from './call-replies.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -43,6 +44,11 @@ import { HttpReply } from './sessions/reply.ts'
 import type { ResponseWriter, RunHandler } from './sessions/response-writer.ts'
 import { createUnsentResponses } from './sessions/unsent-responses.ts'
 import { SubscriptionsListen } from './subscriptions-listen.ts'
+import { createNewTasks, createTaskMethods } from './task-methods.ts'
+import { createTaskHandles } from './tasks/handles.ts'
+import { createSharedPolls } from './tasks/shared-polls.ts'
+import { createTaskLog, type TaskLogOptions } from './tasks/task-log.ts'
+import { TaskSubscriptions } from './tasks/task-subscriptions.ts'
 
 /** Session ends stored concurrently: the database pool has ten connections, the embedded store one. */
 const MAX_CONCURRENT_SESSION_ENDS = 2
@@ -85,7 +91,12 @@ export interface DownstreamOptions {
   /** Product version. */
   readonly version: string
   readonly clientCalls: ClientCalls
-  readonly observer: Pick<Observer, 'onList'>
+  /** Sends requests about tasks, which the call log does not list. */
+  readonly taskCalls: ClientCalls
+  readonly taskStreams: Pick<TaskStreams, 'open'>
+  /** Returns a function that removes a server's secrets from a text. */
+  readonly redactorOf: TaskLogOptions['redactorOf']
+  readonly observer: Pick<Observer, 'onList' | 'onCall'>
   readonly scopes: CurrentScopes
   readonly refusals: McpRefusals
   readonly recordClient: RecordClient
@@ -154,7 +165,10 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const relay = new SessionRelay({ scopes, elicitations, calls })
   const replies = new CallReplies({ elicitations, resourceLinks, refusals, identity })
   const forwarder = new CallForwarder({ calls, replies, relay, elicitations, inputRequiredStore, heartbeat, identity })
-  const targets = new TargetResolver({ refusals, inputRequiredStore, resourceLinks, results })
+  const handles = createTaskHandles(registry.deriveKey('task handles'), config.timeouts.taskHandleDays)
+  const newTasks = createNewTasks(handles, limits.identifierBytes)
+  const taskLog = createTaskLog({ observer, redactorOf: options.redactorOf })
+  const targets = new TargetResolver({ refusals, inputRequiredStore, resourceLinks, results, newTasks })
   const subscriptionParts = {
     scopes,
     subscriptions,
@@ -165,9 +179,26 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
     ...createListMethods({ cursors: createCursors(registry.deriveKey('list cursors')), results, observer, schedule }),
     ...createCallMethods({ calls, targets, forwarder, replies, clientInfoCache })
   ])
+  const taskMethods = createTaskMethods({
+    ...{
+      handles,
+      replies,
+      heartbeat,
+      quotaGuard,
+      clientInfoCache,
+      resourceLinks,
+      calls: options.taskCalls,
+      log: taskLog
+    },
+    polls: createSharedPolls()
+  })
   const sessionMethods = createSessionMethods({ relay, subscriptionParts, quotaGuard, refusals, results })
   const listen = new SubscriptionsListen({
     ...{ calls, scopes, subscriptionParts, listChanges, heartbeat, quotaGuard, identity },
+    tasks: new TaskSubscriptions({
+      ...{ handles, scopes, clientInfoCache, log: taskLog, streams: options.taskStreams },
+      countQuota: subscriptionParts.countQuota
+    }),
     identifierBytes: limits.identifierBytes
   })
   return {
@@ -176,7 +207,10 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
       notifyOwner: (owner, method) => upstreamSessions.notifyOwner(owner, method),
       methods: new Map([...sessionMethods, ...methods])
     }),
-    modern: new ModernRequests({ recordClient, clientInfoCache, listen, quotaGuard, methods, results })
+    modern: new ModernRequests({
+      ...{ recordClient, clientInfoCache, listen, quotaGuard, results },
+      methods: new Map([...methods, ...taskMethods])
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 import { INPUT_REQUIRED, META } from '../domain/mcp-constants.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import { createCall, type ClientCalls } from '../upstream/client-calls.ts'
+import { methodsWithInput } from '../upstream/era-bridge.ts'
 import type { Call, OutgoingRequest, UpstreamAnswer } from '../upstream/transport/call.ts'
 import { callerDisconnected, UpstreamFailure, type FailureReason } from '../protocol/upstream-failure.ts'
 import { readTraceHeaders } from '../protocol/trace-context.ts'
@@ -22,9 +23,6 @@ import type { Implementation, RequestContext } from './sessions/request-context.
 
 /** JSON text of the caller's progress token, if any. */
 type Token = string | undefined
-
-/** Methods whose result may be `input_required` (mcp-proxy.md#modern-wire). */
-const methodsWithInput = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 export interface CallForwarderOptions {
   readonly calls: ClientCalls

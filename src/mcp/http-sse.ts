@@ -115,6 +115,7 @@ export class HttpSse {
     const context: RequestContext = {
       ...{ message, headers, reply, caller, endpoint, requestId, address, scope, session, capabilities },
       era: 'legacy',
+      taskCapabilities: undefined,
       observation: null
     }
     return message.kind === 'request' ? legacy.request(context) : legacy.notification(context)

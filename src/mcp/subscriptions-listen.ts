@@ -19,6 +19,8 @@ import type { QuotaGuard } from './quota-guard.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './subscriptions/undeclared-subscriptions.ts'
 import type { ListChangeNotifier, ListChangeSubscriber } from './list-change-notifier.ts'
 import type { SessionSubscriptions } from './sessions/client-sessions.ts'
+import { requireTasks } from './tasks/declaration.ts'
+import type { TaskSubscription, TaskSubscriptions } from './tasks/task-subscriptions.ts'
 
 const filterMembers: Record<ListKind, string> = {
   tools: 'toolsListChanged',
@@ -45,6 +47,22 @@ function resourcesOf({ scope, message }: RequestContext, requested: unknown, ide
     const isSupported = target && (mayTrySubscribing(target.server.stored.negotiation) || isSubscribable(target))
     return isSupported ? [{ uri, target }] : []
   })
+}
+
+interface RequestedTasks {
+  readonly handles: readonly string[]
+  /** JSON text of the capabilities to declare to the servers. */
+  readonly capabilities: string
+}
+
+/** Returns the requested tasks; undefined if there are none. Throws ProtocolError -32021 if tasks are not declared. */
+function tasksOf(context: RequestContext, requested: unknown, identifierBytes: number): RequestedTasks | undefined {
+  if (!Array.isArray(requested)) return undefined
+  const capabilities = requireTasks(context)
+  const handles = requested.filter((handle): handle is string => typeof handle === 'string')
+  if (handles.some((handle) => isLonger(handle, 0, handle.length, identifierBytes)))
+    throw tooLong(context.message, 'a task id', identifierBytes)
+  return handles.length === 0 ? undefined : { handles, capabilities }
 }
 
 /**
@@ -88,8 +106,9 @@ export interface SubscriptionsListenOptions {
   readonly listChanges: Pick<ListChangeNotifier, 'add' | 'delete'>
   readonly heartbeat: Pick<Heartbeat, 'add'>
   readonly quotaGuard: QuotaGuard
+  readonly tasks: TaskSubscriptions
   readonly identity: Implementation
-  /** Limit of the length of a URI. */
+  /** Limit of the length of a URI or task id. */
   readonly identifierBytes: number
 }
 
@@ -114,20 +133,22 @@ export class SubscriptionsListen {
     const requested = (params['notifications'] ?? {}) as Record<string, unknown>
     const honoured = new Set(listKinds.filter((list) => requested[filterMembers[list]] === true))
     const resources = resourcesOf(context, requested['resourceSubscriptions'], identifierBytes)
+    const tasks = tasksOf(context, requested['taskIds'], identifierBytes)
     const state = { isAcknowledged: false }
     const subscriptions = createSessionSubscriptions(subscriptionParts, context, (uri, extraParams) => {
       const members = `"uri":${JSON.stringify(uri)}${extraParams.members && `,${extraParams.members}`}`
       if (state.isAcknowledged)
         reply.sendMessage(subscriptionNotification('notifications/resources/updated', id, members, extraParams.meta))
     })
-    const subscriber = this.#createSubscriber(
-      context,
-      subscriptions,
-      (list) => state.isAcknowledged && honoured.has(list)
-    )
+    const open = { subscriptions, tasks: undefined as TaskSubscription | undefined }
+    const close = () => {
+      subscriptions.close()
+      open.tasks?.close()
+    }
+    const subscriber = this.#createSubscriber(context, close, (list) => state.isAcknowledged && honoured.has(list))
     reply.onAbort = () => {
       listChanges.delete(subscriber)
-      subscriptions.close()
+      close()
     }
     heartbeat.add(reply)
     // added before the upstreams are contacted, so that removing the group or principal ends the stream at once
@@ -135,23 +156,28 @@ export class SubscriptionsListen {
     if (reply.isEnded) return
     // the subscriptions are active before they are acknowledged
     const subscribed = resources.length > 0 ? await this.#subscribeAll(context, subscriptions, resources) : []
-    if (!subscribed) {
+    const isWithinQuota = subscribed && (!tasks || (await this.#subscribeToTasks(context, open, tasks)))
+    if (!isWithinQuota) {
       listChanges.delete(subscriber)
-      return subscriptions.close()
+      return close()
     }
-    if (reply.isEnded) return
+    // streams of servers that were opened for a client that has gone would never be closed
+    if (reply.isEnded) return close()
+    const taskIds = open.tasks?.acknowledged ?? []
     const acknowledged = {
       ...Object.fromEntries([...honoured].map((list) => [filterMembers[list], true])),
-      ...(subscribed.length > 0 ? { resourceSubscriptions: subscribed } : {})
+      ...(subscribed.length > 0 ? { resourceSubscriptions: subscribed } : {}),
+      ...(taskIds.length > 0 ? { taskIds } : {})
     }
     const members = `"notifications":${JSON.stringify(acknowledged)}`
     reply.sendMessage(subscriptionNotification('notifications/subscriptions/acknowledged', id, members))
     state.isAcknowledged = true
+    open.tasks?.start()
   }
 
   #createSubscriber(
     { message: { id }, reply, caller, endpoint }: RequestContext,
-    subscriptions: SessionSubscriptions,
+    close: () => void,
     isWanted: (list: ListKind) => boolean
   ): ListChangeSubscriber {
     const meta = `"${META}serverInfo":${this.#serverInfo},"${META}subscriptionId":${id}`
@@ -163,10 +189,24 @@ export class SubscriptionsListen {
         if (isWanted(list)) reply.sendMessage(subscriptionNotification(`notifications/${list}/list_changed`, id))
       },
       end() {
-        subscriptions.close()
+        close()
         reply.sendResult(id, Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`))
       }
     }
+  }
+
+  /** Listens to tasks; returns false if the client's quota is exceeded. */
+  async #subscribeToTasks(
+    context: RequestContext,
+    open: { tasks: TaskSubscription | undefined },
+    { handles, capabilities }: RequestedTasks
+  ): Promise<boolean> {
+    const { tasks, quotaGuard } = this.#options
+    const hasCallQuota = await quotaGuard.runAsCall(context, async () => {
+      open.tasks = await tasks.open(context, handles, capabilities)
+    })
+    if (hasCallQuota && !open.tasks) quotaGuard.refuse(context, context.reply, 'subscriptions')
+    return open.tasks !== undefined
   }
 
   /** Subscribes to the resources and returns their URIs; undefined if the client's quota is exceeded. */

@@ -1,3 +1,4 @@
+import { TASK } from '../domain/mcp-constants.ts'
 import type { Transport } from '../domain/transports.ts'
 import { AppError } from '../lib/errors.ts'
 import type { ItemKind, SessionMode } from '../registry/model/model.ts'
@@ -11,7 +12,7 @@ import { contextToForward, type TraceContext, type TracePolicy } from '../protoc
 import type { Caller } from '../catalog/caller.ts'
 
 /** Outcomes of a call, spelled alike in the API, the metrics and the dashboard (dashboard.md#status-and-outcomes). */
-export const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
+export const outcomes = ['ok', 'task', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 export type Outcome = (typeof outcomes)[number]
 
 export type CallKind = 'tool' | 'prompt' | 'resource' | 'completion'
@@ -259,9 +260,11 @@ export class Observation implements CallObservation {
     this.upstreamMs += performance.now() - this.heldMs - this.upstreamSince
   }
 
-  complete(result: Payload): void {
+  /** Ends the call with its result; `mayBeTask`: the result may name a task, which is still running. */
+  complete(result: Payload, mayBeTask = false): void {
     this.result = result
-    this.end(this.kind === 'tool' && isErrorResult(result) ? 'tool_error' : 'ok', undefined)
+    const isTask = mayBeTask && result.valueOf('resultType') === `"${TASK}"`
+    this.end(isTask ? 'task' : this.kind === 'tool' && isErrorResult(result) ? 'tool_error' : 'ok', undefined)
   }
 
   fail(error: unknown): void {

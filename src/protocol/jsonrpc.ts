@@ -162,7 +162,7 @@ export function idText(text: string, found: readonly Member[], key: string, id: 
 }
 
 /** Members of `params`, and of a `ref` in it, that decide the target of a request and its arguments. */
-const routedMembers = ['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta']
+const routedMembers = ['name', 'uri', 'ref', 'type', 'taskId', 'arguments', 'requestState', 'inputResponses', '_meta']
 /** Hop-by-hop members of `_meta`: the gateway reads them and sets its own on the upstream request. */
 export const hopKeys: readonly string[] = [
   'progressToken',

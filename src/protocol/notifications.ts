@@ -60,7 +60,7 @@ export function parseUpdate(params: string): { readonly uri: string; readonly ex
 
 /** Notifications of the specification; each has its own handler or is not passed on. */
 const standard =
-  /^notifications\/(initialized|cancelled|progress|message|(tools|prompts|resources|roots)\/list_changed|resources\/updated|elicitation\/complete|subscriptions\/.*|tasks\/.*)$/
+  /^notifications\/(initialized|cancelled|progress|message|(tools|prompts|resources|roots)\/list_changed|resources\/updated|elicitation\/complete|subscriptions\/.*|tasks(\/.*)?)$/
 
 /** Returns true for notifications that the specification does not define, such as those of extensions. */
 export const isCustomNotification = (method: string) => method.length <= 256 && !standard.test(method)

@@ -36,6 +36,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
       'subscriptionsPerPrincipal',
       'subscriptionBytes',
       'sessionIdleMs',
+      'taskHandleDays',
       'streamBufferBytes'
     ] as const)
   ),

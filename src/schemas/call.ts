@@ -4,7 +4,7 @@ import { explanationMembers, ref, StringEnum, Text } from './shared.ts'
 const kinds = ['tool', 'prompt', 'resource', 'completion'] as const
 const callerKinds = ['development', 'admin', 'user', 'client'] as const
 const protocols = ['rest', 'legacy', 'modern'] as const
-const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
+const outcomes = ['ok', 'task', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 
 const sessionModes = ['stateless', 'stateful'] as const
 const stages = ['queue', 'start', 'initialize'] as const
@@ -37,8 +37,11 @@ export const Call = Type.Object(
           'The server’s own name of the tool or prompt, or the URI of the resource; as sent by the caller if unknown'
       })
     ),
-    outcome: StringEnum(outcomes, { description: '`tool_error`: the tool reported an error' }),
-    total_ms: ms('Time from the start of processing to the response'),
+    outcome: StringEnum(outcomes, {
+      description:
+        '`tool_error`: the tool reported an error; `task`: the server started a task, whose end has an entry of its own'
+    }),
+    total_ms: ms('Time from the start of processing to the response; at the end of a task: since its start'),
     upstream_ms: ms('Part of `total_ms` spent on the server, including queueing and connecting'),
     queue_ms: optionalMs('Part of `upstream_ms` spent waiting for a free process; absent if there was no wait'),
     start_ms: optionalMs('Part of `upstream_ms` spent starting a process or opening an event stream'),

@@ -146,6 +146,6 @@ export function recordAnswer(observation: Observation, { answer }: UpstreamAnswe
     return answer.body
   }
   const result = adaptResult(answer.body, adaptation)
-  observation.complete(answer.body)
+  observation.complete(answer.body, adaptation.acceptsTask === true)
   return result
 }

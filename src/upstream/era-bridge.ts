@@ -1,5 +1,5 @@
 import { PRODUCT } from '../domain/product.ts'
-import { INPUT_REQUIRED, META } from '../domain/mcp-constants.ts'
+import { INPUT_REQUIRED, META, TASK } from '../domain/mcp-constants.ts'
 import { JsonError, members, valueOf, withMembers } from '../json/json.ts'
 import type { MemberChanges, Payload } from '../json/payload.ts'
 import type { Answer } from './transport/call.ts'
@@ -19,6 +19,10 @@ export interface Adaptation {
   readonly server: string
   /** JSON text of the gateway's own `serverInfo`, set on modern results. */
   readonly serverInfo: string
+  /** True if the caller accepts a task instead of the result. */
+  readonly acceptsTask?: boolean
+  /** Members of a modern server's result that are replaced in the same pass: a second one would copy large results. */
+  readonly replaced?: MemberChanges | undefined
 }
 
 const isCacheable = (method: string) => method === 'resources/read'
@@ -27,22 +31,29 @@ const isCacheable = (method: string) => method === 'resources/read'
 const requiredMember: Readonly<Record<string, string>> = {
   'tools/call': 'content',
   'prompts/get': 'messages',
-  'resources/read': 'contents'
+  'resources/read': 'contents',
+  'tasks/get': 'status'
 }
+
+/** Methods whose result may be `input_required` (mcp-proxy.md#modern-wire). */
+export const methodsWithInput: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /**
  * Tests for an `input_required` result, which a modern client gets from a modern upstream
  * (mcp-proxy.md#asking-the-client).
  */
 const isInputRequired = (resultType: string | undefined, { method, to }: Adaptation) =>
-  resultType === `"${INPUT_REQUIRED}"` && to === 'modern' && requiredMember[method] !== undefined
+  resultType === `"${INPUT_REQUIRED}"` && to === 'modern' && methodsWithInput.has(method)
+
+const isAcceptedTask = (resultType: string | undefined, { acceptsTask }: Adaptation) =>
+  resultType === `"${TASK}"` && acceptsTask === true
 
 function checkResult(result: Payload, resultType: string | undefined, { method }: Adaptation): void {
   if (resultType !== undefined && resultType !== '"complete"') {
     throw badResponse('the upstream answered with an unexpected kind of result')
   }
   const member = requiredMember[method]
-  if (member && !result.members.some(({ key }) => key === member || key === 'task')) {
+  if (member && !result.members.some(({ key }) => key === member)) {
     throw badResponse(`the upstream's result has no "${member}"`)
   }
 }
@@ -73,7 +84,9 @@ function toModern(result: Payload, resultType: string | undefined, adaptation: A
   const meta = metaWithServerInfo(result.valueOf('_meta'), adaptation)
   if (!isCacheable(adaptation.method)) {
     // most results of modern upstreams already carry `resultType`
-    if (resultType !== undefined) return result.withChanges(metaOnly, meta)
+    const { replaced } = adaptation
+    if (resultType !== undefined) return result.withChanges(replaced ? { ...metaOnly, ...replaced } : metaOnly, meta)
+    if (replaced) return result.withChanges({ ...metaAndType, ...replaced }, `"resultType":"complete",${meta}`)
     return result.withChanges(metaAndType, `"resultType":"complete",${meta}`)
   }
   const cache = `"ttlMs":${ttlOf(result.valueOf('ttlMs'), adaptation)},"cacheScope":"private"`
@@ -99,8 +112,9 @@ export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   if (from === 'legacy' && to === 'legacy' && !requiredMember[method]) return result
   return readAnswer(() => {
     const resultType = from === 'modern' ? result.valueOf('resultType') : undefined
-    if (isInputRequired(resultType, adaptation)) {
-      return result.withChanges(metaOnly, metaWithServerInfo(result.valueOf('_meta'), adaptation))
+    if (isInputRequired(resultType, adaptation) || isAcceptedTask(resultType, adaptation)) {
+      const changes = { ...metaOnly, ...adaptation.replaced }
+      return result.withChanges(changes, metaWithServerInfo(result.valueOf('_meta'), adaptation))
     }
     checkResult(result, resultType, adaptation)
     if (to === 'modern') return toModern(result, resultType, adaptation)

@@ -91,6 +91,10 @@ export function chooseEra(
   return session_mode === 'stateful' && hasSessions ? 'legacy' : caller
 }
 
+/** Returns true if requests of modern callers reach the server over the modern wire. */
+export const servesModern = (stored: Pick<StoredServer, 'negotiation' | 'session_mode'>): boolean =>
+  stored.negotiation !== null && chooseEra(stored.negotiation, stored, 'modern') === 'modern'
+
 /**
  * True if the call must not share its session with other running calls. A modern caller answers requests of one call,
  * but a pipe, an event stream or a session's own HTTP stream does not tell which call a request belongs to. If several

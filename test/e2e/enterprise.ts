@@ -56,7 +56,7 @@ export function actorAt(t: TestContext, url: string, token?: string): Actor {
       rpc(endpoint, legacyBody(method, params), { 'content-type': 'application/json', accept: both, ...headers }),
     modern: (method, params, headers = {}, endpoint = '/mcp') =>
       rpc(endpoint, modernBody(method, params), {
-        ...modernHeaders(method, params?.name ?? params?.uri),
+        ...modernHeaders(method, params?.name ?? params?.uri ?? params?.taskId),
         ...headers
       }),
     initialize: (endpoint = '/mcp', capabilities) =>

@@ -378,7 +378,7 @@ const bad: readonly [query: string, error: string][] = [
   ['/calls?limit=501', '"limit" must be <= 500'],
   ['/calls?before=x', '"before" must be the id of a row'],
   ['/calls?from=yesterday', '"from" must be an ISO 8601 date, or date and time with zone'],
-  ['/calls?outcome=bad', '"outcome" must be one of ok, tool_error, failed, timeout, cancelled, refused'],
+  ['/calls?outcome=bad', '"outcome" must be one of ok, task, tool_error, failed, timeout, cancelled, refused'],
   ['/calls?failed=perhaps', '"failed" must be a boolean'],
   ['/calls?min_ms=-1', '"min_ms" must be >= 0'],
   ['/stats?range=1y', '"range" must be one of 1h, 24h, 7d']

@@ -8,7 +8,7 @@ import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/
 import { addCleanup } from '../store.ts'
 import { both, legacyBody, modernBody, modernHeaders, type Params } from './mcp-messages.ts'
 
-export { legacyBody, META, MODERN, modernBody, modernHeaders } from './mcp-messages.ts'
+export { legacyBody, META, MODERN, modernBody, modernHeaders, withTasks } from './mcp-messages.ts'
 
 /** Body of a JSON-RPC response, with the members that tests use. */
 export interface RpcAnswer {
@@ -91,7 +91,7 @@ export async function startMcp(t: TestContext, env: Environment = {}, more: AppO
     send,
     legacy: (method, params, headers) => send(legacyBody(method, params), headers),
     modern(method, params, headers = {}) {
-      const all = { ...modernHeaders(method, params?.name ?? params?.uri), ...headers }
+      const all = { ...modernHeaders(method, params?.name ?? params?.uri ?? params?.taskId), ...headers }
       const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
       return send(modernBody(method, params), Object.fromEntries(given))
     },

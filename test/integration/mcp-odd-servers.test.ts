@@ -24,7 +24,7 @@ for (const transport of listedTransports) {
     assert.deepEqual(names((await mcp.modern('tools/list')).body.result.tools), ['one__both', 'one__plain'], 'modern')
     const called = await mcp.legacy('tools/call', { name: 'one__task' })
     assert.equal(called.body.error?.code, -32602, 'it is not known over MCP')
-    const reason = 'it can only be called as a task, which the gateway does not support'
+    const reason = 'it can only be called as an experimental task of 2025-11-25, which the gateway does not support'
     const server = (await mcp.app.inject('/api/v0/servers/one')).json<{ left_out: unknown }>()
     assert.deepEqual(server.left_out, [{ kind: 'tool', name: 'task', code: 'tasks', reason }])
     const invoked = await mcp.app.inject({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { canRequest, sessionCapabilities, upstreamCapabilities } from '../../src/mcp/messages/capabilities.ts'
+import { canRequest, sessionCapabilities, callerCapabilities } from '../../src/mcp/messages/capabilities.ts'
 
 const elicitation = 'elicitation/create'
 const sampling = 'sampling/createMessage'
@@ -47,14 +47,19 @@ test('a client is asked only for what it declared', () => {
   }
 })
 
-test('a modern caller declares upstream what it declared, but for tasks', () => {
+test('a modern caller declares what it declared, with tasks only to modern servers', () => {
   const ui = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } }
   const given = { elicitation: {}, extensions: { ...ui, 'io.modelcontextprotocol/tasks': {} }, tasks: { list: {} } }
-  assert.equal(upstreamCapabilities(given), JSON.stringify({ elicitation: {}, extensions: ui }))
+  assert.deepEqual(callerCapabilities(given), {
+    text: JSON.stringify({ elicitation: {}, extensions: ui }),
+    withTasks: JSON.stringify({ elicitation: {}, extensions: given.extensions })
+  })
   for (const same of [{}, { roots: {} }, { extensions: ui }, { extensions: null }]) {
-    assert.equal(upstreamCapabilities(same), JSON.stringify(same))
+    assert.deepEqual(callerCapabilities(same), { text: JSON.stringify(same), withTasks: undefined })
   }
-  assert.equal(upstreamCapabilities(undefined), '{}')
+  assert.deepEqual(callerCapabilities(undefined), { text: '{}', withTasks: undefined })
+  const undeclared = { extensions: { 'io.modelcontextprotocol/tasks': true } }
+  assert.equal(callerCapabilities(undeclared).withTasks, undefined)
 })
 
 test('a legacy session keeps the capabilities that the gateway relays, of the extensions UI and skills', () => {

@@ -40,12 +40,12 @@ test('each client is whom it says it is, however many there are', () => {
   }
 })
 
-test('what clients declare goes upstream without tasks, and never as that of another', () => {
+test('what clients declare goes upstream, and never as that of another', () => {
   const { capabilities } = createClientInfoCache()
   const declared = [{}, { roots: {} }, { elicitation: {}, tasks: {} }, { sampling: { tools: {} } }]
   for (let round = 0; round < 2; round++) {
-    const told = declared.map((given) => capabilities(said(member('clientCapabilities', given))))
+    const told = declared.map((given) => capabilities(said(member('clientCapabilities', given))).text)
     assert.deepEqual(told, ['{}', '{"roots":{}}', '{"elicitation":{}}', '{"sampling":{"tools":{}}}'])
   }
-  assert.equal(capabilities(said({})), '{}')
+  assert.equal(capabilities(said({})).text, '{}')
 })

@@ -105,6 +105,7 @@ test('nothing given: development mode on loopback with the embedded store and th
     databaseQueryMs: 5_000,
     drainMs: 25_000,
     sessionIdleMs: 1_800_000,
+    taskHandleDays: 30,
     oauthSessionMs: 600_000,
     oauthRetentionMs: 3_600_000
   })

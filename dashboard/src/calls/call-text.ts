@@ -18,6 +18,7 @@ export const callerText = ({ client, caller, caller_kind }: CallEntry): string =
 
 const outcomes: Readonly<Record<CallEntry['outcome'], string>> = {
   ok: 'The server answered.',
+  task: 'The server started a task. Another entry shows how it ended.',
   tool_error: 'The tool reported an error.',
   failed: 'The call failed.',
   timeout: 'The server did not answer in time.',

@@ -27,6 +27,7 @@ export const ServerState = ({ status }: { status: ServerStatus }) => {
 
 export const outcomes: Readonly<Record<CallEntry['outcome'], readonly [Tone, string]>> = {
   ok: ['ok', 'OK'],
+  task: ['ok', 'Task started'],
   tool_error: ['warn', 'Tool error'],
   failed: ['err', 'Failed'],
   timeout: ['err', 'Timed out'],

@@ -42,6 +42,7 @@ const errorOf = ({ error, server }: CallEntry): string | undefined => {
 
 const outcomeColours: Readonly<Record<CallEntry['outcome'], Colour | undefined>> = {
   ok: undefined,
+  task: undefined,
   tool_error: 'yellow',
   failed: 'red',
   timeout: 'red',

@@ -110,7 +110,8 @@ export function createHealthTracker({ stderr, onChange }: HealthTrackerOptions):
   return {
     observer: {
       onCall({ server, outcome }) {
-        if (server !== undefined && (outcome === 'ok' || outcome === 'tool_error')) recordSuccess(server)
+        if (server !== undefined && (outcome === 'ok' || outcome === 'task' || outcome === 'tool_error'))
+          recordSuccess(server)
       },
       onConnectionFailure: (server, reason, message) => recordFailure(server, { reason, message })
     },

@@ -10,6 +10,7 @@ import {
   type Sink
 } from '../../upstream/transport/call.ts'
 import { canRequest } from '../messages/capabilities.ts'
+import { capabilitiesFor } from '../tasks/declaration.ts'
 import { customMessage } from '../messages/custom-message.ts'
 import type { Elicitations } from './elicitations.ts'
 import { attributeRequest, needsAttribution } from '../messages/server-attribution.ts'
@@ -65,7 +66,7 @@ export class CallSink implements Sink {
     token: string | undefined,
     elicitations: Pick<Elicitations, 'record'>
   ) {
-    this.capabilities = context.capabilities
+    this.capabilities = capabilitiesFor(context, server)
     this.wantsProgress = token !== undefined
     this.#context = context
     this.#server = server

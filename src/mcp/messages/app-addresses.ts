@@ -89,6 +89,14 @@ function nameReferences(body: Payload, { name, stored }: CatalogServer): Payload
 }
 
 /**
+ * Returns a result in which each address of an interface names its server (mcp-proxy.md#apps): in `_meta`, links and
+ * embedded resources. Other results are the same object. Throws JsonError if the result is malformed, and
+ * UpstreamFailure if it has too many blocks to inspect.
+ */
+export const nameAppsIn = (result: Payload, server: CatalogServer): Payload =>
+  nameReferences(nameBlocks(result, server.name), server)
+
+/**
  * Returns the answer to a call of a tool or prompt in which each address of an interface names its server
  * (mcp-proxy.md#apps): in `_meta`, links and embedded resources. Other answers are the same object. Throws
  * UpstreamFailure if the answer is malformed or has too many blocks to inspect.
@@ -96,6 +104,6 @@ function nameReferences(body: Payload, { name, stored }: CatalogServer): Payload
 export function nameApps(received: UpstreamAnswer, server: CatalogServer): UpstreamAnswer {
   const { answer, era } = received
   if (answer.kind === 'error') return received
-  const body = readAnswer(() => nameReferences(nameBlocks(answer.body, server.name), server))
+  const body = readAnswer(() => nameAppsIn(answer.body, server))
   return body === answer.body ? received : { answer: { kind: 'result', body }, era }
 }

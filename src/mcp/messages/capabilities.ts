@@ -28,16 +28,29 @@ export function canRequest(capabilities: string, method: string, params: string)
   return given['mode'] === 'url' ? has(elicitation, 'url') : supportsForms(elicitation)
 }
 
+/** A modern caller's capabilities to declare upstream, as JSON text. */
+export interface CallerCapabilities {
+  /** Without tasks. */
+  readonly text: string
+  /** With the tasks extension, for modern servers; undefined if the caller does not declare it (mcp-proxy.md#tasks). */
+  readonly withTasks: string | undefined
+}
+
+export const noCapabilities: CallerCapabilities = { text: '{}', withTasks: undefined }
+
 /**
- * Returns a modern caller's capabilities for the upstream, as JSON text without tasks: the gateway does not relay
- * tasks, so no upstream may create one (mcp-proxy.md#tasks).
+ * Returns what a modern caller declares. The experimental tasks of 2025-11-25 are always removed: the gateway does not
+ * relay them.
  */
-export function upstreamCapabilities(given: unknown): string {
-  if (!isObject(given)) return JSON.stringify(given ?? {})
-  if (Object.keys(given).length === 0) return '{}'
+export function callerCapabilities(given: unknown): CallerCapabilities {
+  if (!isObject(given)) return { text: JSON.stringify(given ?? {}), withTasks: undefined }
+  if (Object.keys(given).length === 0) return noCapabilities
   const { extensions } = given
-  const known = isObject(extensions) ? { extensions: { ...extensions, [TASKS_EXTENSION]: undefined } } : {}
-  return JSON.stringify({ ...given, ...known, tasks: undefined })
+  const others = isObject(extensions) ? { extensions: { ...extensions, [TASKS_EXTENSION]: undefined } } : {}
+  return {
+    text: JSON.stringify({ ...given, ...others, tasks: undefined }),
+    withTasks: has(extensions, TASKS_EXTENSION) ? JSON.stringify({ ...given, tasks: undefined }) : undefined
+  }
 }
 
 /** Client capabilities that the gateway relays for legacy clients; others are ignored (mcp-proxy.md#capabilities). */

@@ -2,7 +2,7 @@ import { isObject } from '../../domain/is-object.ts'
 import { META } from '../../domain/mcp-constants.ts'
 import { escapeText } from '../../domain/text/text.ts'
 import { memoize } from '../../lib/memoize.ts'
-import { upstreamCapabilities } from './capabilities.ts'
+import { callerCapabilities, noCapabilities, type CallerCapabilities } from './capabilities.ts'
 import type { Message } from '../../protocol/jsonrpc.ts'
 
 const CLIENT_INFO = `${META}clientInfo`
@@ -26,8 +26,8 @@ export interface ClientInfo {
 /** Parsed client info and capabilities, which modern clients repeat in every request (mcp-proxy.md#modern-wire). */
 export interface ClientInfoCache {
   client(message: Message): ClientInfo
-  /** Returns the JSON text of the client's capabilities to declare upstream. */
-  capabilities(message: Message): string
+  /** Returns the client's capabilities to declare upstream. */
+  capabilities(message: Message): CallerCapabilities
 }
 
 const unknownClient: ClientInfo = { info: undefined, name: undefined }
@@ -37,7 +37,7 @@ export function createClientInfoCache(): ClientInfoCache {
     const info: unknown = JSON.parse(text)
     return { info, name: clientNameOf(info) }
   })
-  const capabilitiesOf = memoize((text) => upstreamCapabilities(JSON.parse(text)))
+  const capabilitiesOf = memoize((text) => callerCapabilities(JSON.parse(text)))
   return {
     client(message) {
       const text = message.metaText(CLIENT_INFO)
@@ -45,7 +45,7 @@ export function createClientInfoCache(): ClientInfoCache {
     },
     capabilities(message) {
       const text = message.metaText(CLIENT_CAPABILITIES)
-      return text === undefined || text === '{}' ? '{}' : capabilitiesOf(text)
+      return text === undefined || text === '{}' ? noCapabilities : capabilitiesOf(text)
     }
   }
 }

@@ -93,7 +93,10 @@ export function decodeHeader(value: string): string | undefined {
 const nameMembers = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
-  ['resources/read', 'uri']
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId']
 ])
 
 /** Checks that the standard headers of a modern request are present and match the body. Throws ProtocolError -32020. */

@@ -1,8 +1,9 @@
 import { objectOr } from '../../domain/is-object.ts'
-import { UI_EXTENSION } from '../../domain/mcp-constants.ts'
+import { TASKS_EXTENSION, UI_EXTENSION } from '../../domain/mcp-constants.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import type { Scope } from '../../catalog/scope.ts'
 import type { Era } from '../../upstream/transport/connection.ts'
+import { servesModern } from '../../upstream/upstream.ts'
 
 /**
  * Returns what a server declared for an extension when its lists were read, in the era that they were read with;
@@ -24,12 +25,19 @@ interface Extension {
   declare(scope: Scope, era: Era): object | undefined
 }
 
+const hasTasks = (server: CatalogServer) => declaredExtension(server, TASKS_EXTENSION) !== undefined
+
 /** Extensions in the order in which they are declared; an unknown extension is never declared. */
 const extensions: readonly Extension[] = [
   {
     id: UI_EXTENSION,
     declare: (scope) =>
       scope.servers.some(({ appTools }) => appTools.some((tool) => scope.includes(tool))) ? {} : undefined
+  },
+  {
+    id: TASKS_EXTENSION,
+    declare: ({ servers }, era) =>
+      era === 'modern' && servers.some((server) => servesModern(server.stored) && hasTasks(server)) ? {} : undefined
   }
 ]
 

@@ -50,9 +50,17 @@ export const isInputRequired = (result: Payload) => result.valueOf('resultType')
 
 /** Adds the server's name to each input request of an `input_required` result; other results pass unchanged. */
 export function attributeResult(result: Payload, server: string): Payload {
-  if (!isInputRequired(result)) return result
+  const inputRequests = isInputRequired(result) ? attributedInputRequests(result, server) : undefined
+  return inputRequests === undefined ? result : result.withChanges({ inputRequests }, '')
+}
+
+/**
+ * Returns `inputRequests` of a result or task with the server's name in each request, as a latin1 string; undefined if
+ * there are none. Throws UpstreamFailure `bad_response` if there are too many.
+ */
+export function attributedInputRequests(result: Payload, server: string): string | undefined {
   const inputRequests = result.valueOf('inputRequests')
-  if (!inputRequests?.startsWith('{')) return result
+  if (!inputRequests?.startsWith('{')) return undefined
   // texts shown to the user may contain any character
   const text = Buffer.from(inputRequests, 'latin1').toString()
   const found = members(text)
@@ -61,6 +69,5 @@ export function attributeResult(result: Payload, server: string): Payload {
   const requests = found.map(
     ({ key, start, end }) => [key, attributeInputRequest(text.slice(start, end), server)] as const
   )
-  const labels = withMembers(text, Object.fromEntries(requests))
-  return result.withChanges({ inputRequests: Buffer.from(labels).toString('latin1') }, '')
+  return Buffer.from(withMembers(text, Object.fromEntries(requests))).toString('latin1')
 }

@@ -28,8 +28,10 @@ export interface RequestContext {
   readonly scope: Scope
   /** The legacy session, if the request belongs to one. */
   readonly session: Session | undefined
-  /** JSON text of the client capabilities that the caller declared. */
+  /** JSON text of the client capabilities that the caller declared, without tasks. */
   readonly capabilities: string
+  /** The same with the tasks extension; undefined unless this is a modern request that declares it. */
+  readonly taskCapabilities: string | undefined
   /** Record of the call that the request starts or resumes; null for methods answered without an upstream. */
   observation: Observation | null
 }

@@ -26,7 +26,7 @@ export interface ChannelOptions {
 /** A stream whose response head arrives only with its first event counts as open after this time. */
 const STREAM_MS = 5_000
 const METHOD_NOT_FOUND = -32601
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 const isHttp = (connection: Connection): connection is HttpConnection => 'openNotificationStream' in connection
 const deadlineIn = (ms: number) => performance.now() + ms
@@ -87,7 +87,7 @@ export async function openLegacyChannel({
 }
 
 /** One `subscriptions/listen` request. */
-interface ListenRequest {
+export interface ListenRequest {
   /** Resolves with true once the upstream has acknowledged the request, with false if the method is unknown. */
   readonly acknowledged: Promise<boolean>
   readonly ended: Promise<void>
@@ -96,9 +96,13 @@ interface ListenRequest {
 
 const isUnknown = (error: unknown) => error instanceof UpstreamFailure && (error.status === 404 || error.status === 405)
 
-function startListenRequest(connection: Connection, sink: Sink, uris: ReadonlySet<string>, acknowledge: Promise<void>) {
-  const lists = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
-  const filter = uris.size === 0 ? lists : { ...lists, resourceSubscriptions: [...uris] }
+/** Sends `subscriptions/listen` for the notifications in `filter`; `acknowledge` resolves when it is acknowledged. */
+export function startListenRequest(
+  connection: Connection,
+  sink: Sink,
+  filter: object,
+  acknowledge: Promise<unknown>
+): ListenRequest {
   const members = `"notifications":${JSON.stringify(filter)}`
   const call = new Call({ method: 'subscriptions/listen', members, meta: '' }, sink)
   const refused = connection.send(call).then(
@@ -150,7 +154,14 @@ export async function openModernChannel({
    * lost.
    */
   const listen = async (uris: ReadonlySet<string>): Promise<boolean> => {
-    const request = startListenRequest(connection, sink, uris, new Promise<void>((resolve) => (acknowledge = resolve)))
+    const lists = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+    const filter = uris.size === 0 ? lists : { ...lists, resourceSubscriptions: [...uris] }
+    const request = startListenRequest(
+      connection,
+      sink,
+      filter,
+      new Promise<void>((resolve) => (acknowledge = resolve))
+    )
     const timer = setTimeout(request.stop, connectMs)
     try {
       if (!(await request.acknowledged)) return false

@@ -1,0 +1,164 @@
+import type { Item } from '../catalog/catalog.ts'
+import { noop } from '../lib/noop.ts'
+import { readTraceHeaders } from '../protocol/trace-context.ts'
+import type { MemberChanges, Payload } from '../json/payload.ts'
+import type { InboundCall } from '../observe/observation.ts'
+import { paramsFragment } from '../protocol/jsonrpc.ts'
+import { badResponse, callerDisconnected } from '../protocol/upstream-failure.ts'
+import { createCall, type AlwaysResolves, type CallSurface, type ClientCalls } from '../upstream/client-calls.ts'
+import { methodNotFound, type Call, type Sink, type UpstreamAnswer } from '../upstream/transport/call.ts'
+import type { CallReplies, McpTarget } from './call-replies.ts'
+import type { ClientInfoCache } from './messages/client-info.ts'
+import { readRequestMeta } from './messages/request-meta.ts'
+import type { ResourceLinks } from './messages/resource-links.ts'
+import { refuse, stringParam, type Method, type Methods } from './method.ts'
+import type { QuotaGuard } from './quota-guard.ts'
+import type { Heartbeat } from './sessions/heartbeat.ts'
+import type { RequestContext } from './sessions/request-context.ts'
+import { requireTasks } from './tasks/declaration.ts'
+import type { TaskHandles } from './tasks/handles.ts'
+import type { SharedPoll, SharedPolls } from './tasks/shared-polls.ts'
+import type { TaskLog, TaskOfCaller } from './tasks/task-log.ts'
+import { isTask, objectIn, taskChanges, taskIdOf } from './tasks/task-results.ts'
+import { findTask } from './tasks/task-scope.ts'
+
+/** Target of a request about a task. */
+interface TaskTarget extends McpTarget {
+  readonly known: TaskOfCaller
+}
+
+export interface TaskMethodsOptions {
+  /** Sends requests that the call log does not list: it lists a task when it begins and when it ends. */
+  readonly calls: ClientCalls
+  readonly handles: TaskHandles
+  readonly polls: SharedPolls
+  readonly log: TaskLog
+  readonly resourceLinks: Pick<ResourceLinks, 'record'>
+  readonly replies: CallReplies
+  readonly heartbeat: Pick<Heartbeat, 'add'>
+  readonly quotaGuard: QuotaGuard
+  readonly clientInfoCache: Pick<ClientInfoCache, 'client'>
+}
+
+/** Progress, log messages and requests do not exist for tasks. */
+const taskSink = (capabilities: string): Sink => ({
+  capabilities,
+  wantsProgress: false,
+  notify: noop,
+  request: async () => methodNotFound
+})
+
+/**
+ * Returns the function that puts a handle into a tool's result that names a task. `identifierBytes`: limit of a task id
+ * in requests. The function throws UpstreamFailure `bad_response`.
+ */
+export const createNewTasks =
+  (handles: TaskHandles, identifierBytes: number) =>
+  (context: RequestContext, { name: tool, server }: Item) =>
+  (result: Payload): MemberChanges | undefined => {
+    if (!isTask(result)) return undefined
+    const handle = handles.seal(context, { serverId: server.stored.id, tool, taskId: taskIdOf(result) })
+    if (handle.length + 2 > identifierBytes) throw badResponse('the upstream answered with a task id that is too long')
+    return taskChanges(result, { handle, server, scope: context.scope })
+  }
+
+/** Serves `tasks/get`, `tasks/update` and `tasks/cancel` of modern clients. */
+class TaskRequests {
+  readonly #options: TaskMethodsOptions
+
+  constructor(options: TaskMethodsOptions) {
+    this.#options = options
+  }
+
+  method(): Method {
+    const surface: CallSurface<RequestContext, TaskTarget, void> & AlwaysResolves<RequestContext, TaskTarget> = {
+      kind: 'tool',
+      describe: (context) => this.#describe(context),
+      resolve: (context, observation) => {
+        const target = this.#resolve(context)
+        observation.setTarget(target.server.name, target.known.task.tool)
+        return target
+      },
+      exchange: (context, target) => this.#exchange(context, target),
+      fail: (context, target, error) => this.#options.replies.sendFailure(context, target, error)
+    }
+    return (context) => this.#options.calls.run(surface, context)
+  }
+
+  #describe({ caller, endpoint, requestId, message }: RequestContext): InboundCall {
+    const { name: client } = this.#options.clientInfoCache.client(message)
+    return { caller, endpoint, via: 'modern', requestId, client }
+  }
+
+  /** Finds the task that a request names. Throws ProtocolError, the same for every reason why it cannot be found. */
+  #resolve(context: RequestContext): TaskTarget {
+    requireTasks(context)
+    const { caller, scope } = context
+    const { handles, resourceLinks } = this.#options
+    const handle = stringParam(context, 'taskId')
+    const known = findTask(handles, context, scope, handle)
+    if (!known) throw refuse(context, 'Task not found')
+    const { server, task } = known
+    return {
+      server,
+      known,
+      name: task.taskId,
+      members: paramsFragment(context.message, { taskId: JSON.stringify(task.taskId) }),
+      replace(state) {
+        const result = objectIn(state, 'result')
+        if (result) resourceLinks.record(caller.key, server.name, result)
+        return taskChanges(state, { handle, server, scope })
+      }
+    }
+  }
+
+  async #exchange(context: RequestContext, target: TaskTarget): Promise<void> {
+    const { replies, heartbeat } = this.#options
+    heartbeat.add(context.reply)
+    if (context.message.method === 'tasks/get') return this.#poll(context, target)
+    const call = this.#createCall(context, target)
+    context.reply.onAbort = () => call.stop(callerDisconnected())
+    replies.sendAnswer(context, target, await this.#send(context, target, call))
+  }
+
+  async #poll(context: RequestContext, target: TaskTarget): Promise<void> {
+    const { polls, log, quotaGuard } = this.#options
+    const { caller, endpoint, taskCapabilities } = context
+    const key = [endpoint, caller.key, target.server.stored.id, taskCapabilities, target.members].join('\n')
+    const joined = polls.join(key)
+    // counts like a call, although it sends nothing
+    if (joined) return void (await quotaGuard.runAsCall(context, () => this.#reply(context, target, joined)))
+    const call = this.#createCall(context, target)
+    const poll = polls.start(key, call, () => this.#send(context, target, call))
+    const { answer } = await this.#reply(context, target, poll)
+    if (answer.kind === 'result') log.record(this.#describe(context), target.known, answer.body)
+    return undefined
+  }
+
+  async #reply(context: RequestContext, target: TaskTarget, { answer, leave }: SharedPoll): Promise<UpstreamAnswer> {
+    context.reply.onAbort = leave
+    const given = await answer
+    this.#options.replies.sendAnswer(context, target, given)
+    return given
+  }
+
+  #createCall(context: RequestContext, target: TaskTarget): Call {
+    const { message, headers, observation } = context
+    const { calls } = this.#options
+    const { tracer, traceContext } = calls.tracing
+    const { fragment, trace } = readRequestMeta(message, tracer !== undefined, traceContext)
+    const callerTrace = trace ?? readTraceHeaders(headers)
+    const request = calls.prepare(observation!, message.method, target, fragment, callerTrace)
+    return createCall(request, taskSink(requireTasks(context)), observation, message.text.length)
+  }
+
+  #send({ caller: { key } }: RequestContext, { server }: TaskTarget, call: Call): Promise<UpstreamAnswer> {
+    return this.#options.calls.send(server, call, { era: 'modern', principal: key, owner: key })
+  }
+}
+
+/** Creates the methods of the tasks extension (mcp-proxy.md#tasks). */
+export function createTaskMethods(options: TaskMethodsOptions): Methods {
+  const method = new TaskRequests(options).method()
+  return new Map(['tasks/get', 'tasks/update', 'tasks/cancel'].map((name) => [name, method]))
+}

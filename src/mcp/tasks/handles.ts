@@ -1,0 +1,79 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Caller } from '../../catalog/caller.ts'
+
+/** A task of a server, as a handle describes it. */
+export interface Task {
+  /** Permanent id of the server. */
+  readonly serverId: string
+  /** The server's own name of the tool that started the task. */
+  readonly tool: string
+  /** The server's own id of the task. */
+  readonly taskId: string
+  /** Time at which the gateway issued the handle, in milliseconds since 1970. */
+  readonly createdAt: number
+}
+
+/** Caller and endpoint that a handle is valid for. */
+export interface HandleOwner {
+  readonly caller: Pick<Caller, 'key' | 'tokenHash'>
+  readonly endpoint: string
+}
+
+/** Task ids for clients: they hold the way to the server's task, sealed, so that nothing is stored (mcp-proxy.md#tasks). */
+export interface TaskHandles {
+  /** Returns the handle of a new task. */
+  seal(owner: HandleOwner, task: Omit<Task, 'createdAt'>): string
+  /** Opens a handle; undefined if it is malformed, expired, or of another owner or gateway. */
+  open(owner: HandleOwner, handle: string): Task | undefined
+}
+
+const VERSION = 't1.'
+const DAY_MS = 86_400_000
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+/** Length of the nonce in a handle; the nonce is a multiple of three bytes, so the next character starts anew. */
+const NONCE_CHARACTERS = (NONCE_BYTES / 3) * 4
+
+/** Returns the part of a valid handle that no other handle shares. */
+export const handleKey = (handle: string) => handle.slice(VERSION.length, VERSION.length + NONCE_CHARACTERS)
+
+/**
+ * Returns the data that a handle is bound to. A new access token ends a client's handles, like its sessions: whoever
+ * held the old token must not find its tasks again.
+ */
+const boundTo = ({ caller, endpoint }: HandleOwner): Buffer =>
+  Buffer.from(JSON.stringify([endpoint, caller.key, Buffer.from(caller.tokenHash ?? []).toString('hex')]))
+
+type Fields = readonly [serverId: string, tool: string, taskId: string, createdAt: number]
+
+/** Creates handles with this key, which are valid for a number of days. */
+export function createTaskHandles(key: Buffer, days: number): TaskHandles {
+  const decrypt = (owner: HandleOwner, bytes: Buffer): string => {
+    const end = bytes.length - TAG_BYTES
+    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    decipher.setAAD(boundTo(owner)).setAuthTag(bytes.subarray(end))
+    return decipher.update(bytes.subarray(NONCE_BYTES, end)).toString() + decipher.final().toString()
+  }
+  return {
+    seal(owner, { serverId, tool, taskId }) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(boundTo(owner))
+      const fields: Fields = [serverId, tool, taskId, Date.now()]
+      const text = Buffer.concat([cipher.update(JSON.stringify(fields)), cipher.final()])
+      return VERSION + Buffer.concat([nonce, text, cipher.getAuthTag()]).toString('base64url')
+    },
+    open(owner, handle) {
+      const bytes = handle.startsWith(VERSION) ? Buffer.from(handle.slice(VERSION.length), 'base64url') : undefined
+      if (!bytes || bytes.length <= NONCE_BYTES + TAG_BYTES) return undefined
+      // two texts of one handle would count as two tasks
+      if (bytes.toString('base64url') !== handle.slice(VERSION.length)) return undefined
+      try {
+        const [serverId, tool, taskId, createdAt] = JSON.parse(decrypt(owner, bytes)) as Fields
+        return Date.now() - createdAt > days * DAY_MS ? undefined : { serverId, tool, taskId, createdAt }
+      } catch {
+        return undefined
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { TASK } from '../../domain/mcp-constants.ts'
+import type { CatalogServer } from '../../catalog/catalog.ts'
+import type { Scope } from '../../catalog/scope.ts'
+import type { Payload } from '../../json/payload.ts'
+import { badResponse } from '../../protocol/upstream-failure.ts'
+import { nameAppsIn } from '../messages/app-addresses.ts'
+import { attributedInputRequests, needsAttribution } from '../messages/server-attribution.ts'
+
+/** Limit of a server's task id in bytes of its JSON text: it becomes part of a header, twice encoded. */
+export const MAX_TASK_ID_BYTES = 1_024
+
+const finalStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
+
+/** Status after which a task does not change any more. */
+export type FinalStatus = 'completed' | 'failed' | 'cancelled'
+
+/** Returns true for a result that names a task instead of completing the call (`CreateTaskResult`). */
+export const isTask = (result: Payload): boolean => result.valueOf('resultType') === `"${TASK}"`
+
+/** Returns the server's id in a result that names a task. Throws UpstreamFailure `bad_response`. */
+export function taskIdOf(result: Payload): string {
+  const text = result.valueOf('taskId')
+  if (text === undefined || text.length > MAX_TASK_ID_BYTES || !text.startsWith('"')) {
+    throw badResponse(`the upstream answered with a task without an id of at most ${MAX_TASK_ID_BYTES} bytes`)
+  }
+  const taskId = JSON.parse(Buffer.from(text, 'latin1').toString()) as string
+  if (taskId === '') throw badResponse('the upstream answered with a task with an empty id')
+  return taskId
+}
+
+/** Returns the status of a task that will not change any more; undefined for any other. */
+export function finalStatusOf(task: Payload): FinalStatus | undefined {
+  const status = task.valueOf('status')?.slice(1, -1)
+  return status !== undefined && finalStatuses.has(status) ? (status as FinalStatus) : undefined
+}
+
+/** Returns a member of a task that is an object; undefined if it is absent or something else. */
+export function objectIn(task: Payload, key: string): Payload | undefined {
+  const found = task.partOf(key)
+  return found?.isObject ? found : undefined
+}
+
+/** A task as a client sees it. */
+export interface TaskView {
+  readonly handle: string
+  readonly server: CatalogServer
+  readonly scope: Scope
+}
+
+/**
+ * Returns the members of a server's `Task` to replace, as latin1 strings: its id, requests that the user must be able to
+ * attribute, and a result with addresses of interfaces. Throws JsonError or UpstreamFailure if they are malformed.
+ */
+export function taskChanges(task: Payload, { handle, server, scope }: TaskView): Readonly<Record<string, string>> {
+  const changes: Record<string, string> = { taskId: JSON.stringify(handle) }
+  const inputRequests = needsAttribution(scope) ? attributedInputRequests(task, server.name) : undefined
+  if (inputRequests !== undefined) changes.inputRequests = inputRequests
+  const result = scope.isBare ? undefined : objectIn(task, 'result')
+  const named = result && nameAppsIn(result, server)
+  if (named && named !== result) changes.result = named.latin1
+  return changes
+}
