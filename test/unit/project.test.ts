@@ -63,11 +63,21 @@ test('every locked package runs on the oldest Node that package.json names, and 
   }
 })
 
-test('every dependency is pinned to one version', () => {
+test('SR-L13 every dependency, image and action is pinned, and a release has a bill of materials and its provenance', () => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, Record<string, string>>
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
     assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name)
   }
+  const workflows = ['ci.yml', 'release.yml'].map((name) => read(`.github/workflows/${name}`)).join('\n')
+  const actions = [...workflows.matchAll(/^\s*-?\s*uses: (\S+)/gm)].map(([, action = '']) => action)
+  assert.ok(actions.length > 5)
+  for (const action of actions) assert.match(action, /^\.\/|@[0-9a-f]{40}$/)
+  for (const step of ['attest-build-provenance', 'attest-sbom']) assert.ok(workflows.includes(step), step)
+  const versions = [...read('Dockerfile').matchAll(/^ARG (\w+_(?:VERSION|RELEASE))=(\S*)/gm)]
+  assert.ok(versions.length > 0)
+  for (const [, name = '', version = ''] of versions) assert.match(version, /^(?:\d+\.\d+\.\d+|[a-z]+)$/, name)
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  assert.match(scripts.advisories!, /^npm audit /)
 })
 
 test('the licence is the one that package.json names, and names who holds the copyright', () => {
