@@ -23,9 +23,14 @@ export interface ServerWatching {
 const MAX_OPENING_WATCHES = 8
 const OUTDATED_MS = 60_000
 
-/** Tests if a server's lists may have changed while it was not watched. A process's lists are read on demand. */
+/**
+ * Tests if a server's lists may have changed while it was not watched. A process's lists are read on demand. Another
+ * replica may have read them, so that only wall clocks can be compared; a time in the future says that one is wrong.
+ */
 const isOutdated = ({ transport, negotiation }: StoredServer) =>
-  transport !== 'stdio' && negotiation !== null && Date.now() - Date.parse(negotiation.checkedAt) > OUTDATED_MS
+  transport !== 'stdio' &&
+  negotiation !== null &&
+  Math.abs(Date.now() - Date.parse(negotiation.checkedAt)) > OUTDATED_MS
 
 export function createServerWatching(
   { options, live }: GatewayBase,

@@ -88,6 +88,21 @@ test('a lock of another host that still beats is respected', async (t) => {
   await assert.rejects(startRegistry(t, { dataDir }), refusal(dataDir, 7, 'elsewhere.example'))
 })
 
+test('a lock of another host that beats is respected, however far its clock is behind', async (t) => {
+  const dataDir = await freshDataDir(t)
+  const path = join(dataDir, 'lock')
+  await writeFile(path, JSON.stringify({ nonce: 'x', pid: 7, host: 'elsewhere.example' }))
+  let time = new Date(Date.now() - 3_600_000)
+  const beat = async () => {
+    time = new Date(time.getTime() + 1_000)
+    await utimes(path, time, time)
+  }
+  await beat()
+  const timer = setInterval(() => void beat(), 500)
+  addCleanup(t, () => clearInterval(timer))
+  await assert.rejects(startRegistry(t, { dataDir }), refusal(dataDir, 7, 'elsewhere.example'))
+})
+
 test('of several processes that take over a stale lock at once one gets it', async (t) => {
   const dataDir = await freshDataDir(t)
   const dead = startChild(t, 'pass', { dataDir })

@@ -58,8 +58,8 @@ function stateOf(url: URL): string {
   return state
 }
 
-/** At least a minute, as the gateway's clock may be ahead; the gateway enforces the expiry. */
-const timeLeft = (expiresAt: string) => Math.max(60_000, Date.parse(expiresAt) - Date.now())
+/** At least a minute and at most an hour, as the gateway's clock may differ; the gateway enforces the expiry. */
+const timeLeft = (expiresAt: string) => Math.min(Math.max(60_000, Date.parse(expiresAt) - Date.now() || 0), 3_600_000)
 
 /** Shows the URL even with `-q`, without which the command would wait for nothing. */
 async function showSignInUrl(cli: Cli, url: string, isOpened: boolean): Promise<void> {

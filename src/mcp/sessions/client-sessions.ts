@@ -144,6 +144,8 @@ export interface ClientSessions {
 }
 
 const MAX_AGE_S = 24 * 3600
+/** Seconds by which the clock of the replica that issued an id may be ahead; after a jump back, ids are not good for longer. */
+const MAX_SKEW_S = 300
 const SWEEP_MS = 30_000
 const REORDER_MS = 1_000
 /** Memory for ended sessions, about 100,000 of them; beyond it the principal with the most loses its oldest. */
@@ -309,7 +311,8 @@ class SessionTable implements ClientSessions {
     if (this.#isEnded({ mark: signatureOf(id), principal })) return undefined
     const claims = this.#verify(id)
     if (claims?.p !== principal || claims.e !== endpoint) return undefined
-    return nowSeconds() - claims.t > MAX_AGE_S || this.#reserve(principal) ? undefined : this.#add(id, claims)
+    const age = nowSeconds() - claims.t
+    return age > MAX_AGE_S || age < -MAX_SKEW_S || this.#reserve(principal) ? undefined : this.#add(id, claims)
   }
 
   #remove(session: Session): void {

@@ -82,17 +82,20 @@ async function readOwner(path: string): Promise<Owner | undefined> {
 }
 
 /**
- * Waits for an owner on this machine that may be exiting. Returns `held` once it updates the lock or if it stays alive,
- * and `changed` if the lock has another owner or is gone.
+ * Waits for an owner that may be exiting, or whose clock may differ from this machine's. Returns `held` once it updates
+ * the lock or if it stays alive, and `changed` if the lock has another owner or is gone.
  */
 async function waitForOwner(path: string, owner: Owner): Promise<'stale' | 'held' | 'changed'> {
-  const mayBeEnding = owner.host === hostname() && owner.pid !== process.pid
+  const isHere = owner.host === hostname()
   const firstBeat = await lastBeat(path)
-  const end = Date.now() + (mayBeEnding ? EXIT_GRACE_MS : 0)
+  const end = performance.now() + (isHere && owner.pid === process.pid ? 0 : EXIT_GRACE_MS)
   for (;;) {
     if (!(await isOwner(path, owner))) return 'changed'
-    if (await isStale(path, owner)) return 'stale'
-    if ((await lastBeat(path)) > firstBeat || Date.now() >= end) return 'held'
+    const looksStale = await isStale(path, owner)
+    // on another host only a silence that this process has watched counts: clocks may differ, or jump
+    if (looksStale && isHere) return 'stale'
+    if ((await lastBeat(path)) !== firstBeat || (!looksStale && !isHere)) return 'held'
+    if (performance.now() >= end) return looksStale ? 'stale' : 'held'
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }
