@@ -1,4 +1,4 @@
-import { explain } from '../domain/failures/causes.ts'
+import { explain } from '../domain/failures/explain.ts'
 import { bestLine, lastLines } from '../domain/failures/stderr-line.ts'
 import { serverError } from '../domain/server-error.ts'
 import { AppError, type FailureDetails } from '../lib/errors.ts'

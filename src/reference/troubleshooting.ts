@@ -1,4 +1,5 @@
-import { causeGroups, type Cause } from '../domain/failures/causes.ts'
+import type { Cause } from '../domain/failures/cause.ts'
+import { causeGroups } from '../domain/failures/causes.ts'
 
 const escaped = (text: string) => text.replaceAll('|', '\\|').replaceAll(/<(\w+)>/g, '&lt;$1&gt;')
 /** Escapes what Markdown would read as markup, except in code. */

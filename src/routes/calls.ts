@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { explain } from '../domain/failures/causes.ts'
+import { explain } from '../domain/failures/explain.ts'
 import { withoutServerPrefix } from '../domain/server-error.ts'
 import { notFound } from '../lib/errors.ts'
 import { Call, CallCauses, CallFilter, CallPage, CausesQuery, type CallEntry } from '../schemas/call.ts'

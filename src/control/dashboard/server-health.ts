@@ -1,4 +1,4 @@
-import { explain, type Explanation } from '../../domain/failures/causes.ts'
+import { explain, type Explanation } from '../../domain/failures/explain.ts'
 import { bestLine, lastLines } from '../../domain/failures/stderr-line.ts'
 import type { DiscoveryTimings } from '../../registry/model/model.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
