@@ -183,22 +183,22 @@ export class Observation implements CallObservation {
   params = ''
   result: Payload | null = null
   redact: (text: string) => string = identity
-  private heldMs = 0
-  private heldSince = 0
-  private upstreamSince = 0
-  private opening: ConnectTimings | null = null
-  private openingSince = 0
-  private readonly since = performance.now()
-  private readonly observer: Observer
-  private trace: Trace | null = null
-  private isEnded = false
+  #heldMs = 0
+  #heldSince = 0
+  #upstreamSince = 0
+  #opening: ConnectTimings | null = null
+  #openingSince = 0
+  readonly #since = performance.now()
+  readonly #observer: Observer
+  #trace: Trace | null = null
+  #isEnded = false
 
   constructor(
     observer: Observer,
     kind: CallKind,
     { caller, endpoint, via, requestId, client, clientVersion }: InboundCall
   ) {
-    this.observer = observer
+    this.#observer = observer
     this.kind = kind
     this.caller = caller
     this.endpoint = endpoint
@@ -216,33 +216,33 @@ export class Observation implements CallObservation {
 
   /** Stops the clock while the caller is asked for input. */
   hold(now: number): void {
-    this.heldSince = now
+    this.#heldSince = now
   }
 
   resume(now: number): void {
-    this.heldMs += now - this.heldSince
-    this.heldSince = 0
+    this.#heldMs += now - this.#heldSince
+    this.#heldSince = 0
   }
 
   /** Starts the call's span if spans are exported. Returns the trace context to forward to the server. */
   startSpan(given: TraceContext | undefined): TraceContext | undefined {
-    const { tracer, traceContext } = this.observer
+    const { tracer, traceContext } = this.#observer
     if (!tracer) return contextToForward(traceContext, undefined, given)
-    this.trace = tracer.start(this, performance.now() - this.since, given)
-    return contextToForward(traceContext, this.trace.context, given)
+    this.#trace = tracer.start(this, performance.now() - this.#since, given)
+    return contextToForward(traceContext, this.#trace.context, given)
   }
 
   /** Starts measuring `upstreamMs`. */
   startUpstream(redact: (text: string) => string, mode: SessionMode): void {
     this.redact = redact
     this.mode = mode
-    this.upstreamSince = performance.now() - this.heldMs
+    this.#upstreamSince = performance.now() - this.#heldMs
   }
 
   /** Starts measuring the wait for `opening`, the connection that is being opened for the call. */
   markConnecting(opening: ConnectTimings): void {
-    this.opening = opening
-    this.openingSince = performance.now()
+    this.#opening = opening
+    this.#openingSince = performance.now()
   }
 
   /** Sets the protocol version of the connection on which the call is sent. */
@@ -257,7 +257,7 @@ export class Observation implements CallObservation {
 
   /** Stops measuring `upstreamMs`. */
   endUpstream(): void {
-    this.upstreamMs += performance.now() - this.heldMs - this.upstreamSince
+    this.upstreamMs += performance.now() - this.#heldMs - this.#upstreamSince
   }
 
   /** Ends the call with its result; `mayBeTask`: the result may name a task, which is still running. */
@@ -273,22 +273,22 @@ export class Observation implements CallObservation {
 
   /** Ends the call and reports it to the observer; later calls of `end` do nothing. */
   end(outcome: Outcome, error: string | undefined): void {
-    if (this.isEnded) return
-    this.isEnded = true
+    if (this.#isEnded) return
+    this.#isEnded = true
     const now = performance.now()
-    if (this.heldSince > 0) this.resume(now)
-    this.totalMs = now - this.since - this.heldMs
+    if (this.#heldSince > 0) this.resume(now)
+    this.totalMs = now - this.#since - this.#heldMs
     this.outcome = outcome
     this.error = error
-    if (this.opening !== null) this.waits = computeWaits(this.opening, this.openingSince, now)
-    if (this.mode !== undefined && this.serverVersion === undefined) this.recordEndStage()
-    this.trace?.end(this, now - this.since)
-    this.observer.onCall(this)
+    if (this.#opening !== null) this.waits = computeWaits(this.#opening, this.#openingSince, now)
+    if (this.mode !== undefined && this.serverVersion === undefined) this.#recordEndStage()
+    this.#trace?.end(this, now - this.#since)
+    this.#observer.onCall(this)
   }
 
   /** Records at which stage a call without a connection ended, and the stderr of the process it waited for. */
-  private recordEndStage(): void {
-    this.endedIn = (this.opening && stageOf(this.opening)) ?? 'queue'
-    this.stderr ||= this.opening?.stderr ?? ''
+  #recordEndStage(): void {
+    this.endedIn = (this.#opening && stageOf(this.#opening)) ?? 'queue'
+    this.stderr ||= this.#opening?.stderr ?? ''
   }
 }

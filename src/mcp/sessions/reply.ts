@@ -67,48 +67,48 @@ export interface HttpReplyOptions {
  */
 export class HttpReply implements ResponseWriter {
   slot = -1
-  private readonly response: ServerResponse
-  private readonly options: HttpReplyOptions
-  private readonly createdAt = performance.now()
-  private lastWrite = 0
-  private storedStream: StoredStream | null = null
-  private eventStore: EventStore | null = null
-  private session: Session | null = null
-  private unsentResponse: UnsentResponse | null = null
+  readonly #response: ServerResponse
+  readonly #options: HttpReplyOptions
+  readonly #createdAt = performance.now()
+  #lastWrite = 0
+  #storedStream: StoredStream | null = null
+  #eventStore: EventStore | null = null
+  #session: Session | null = null
+  #unsentResponse: UnsentResponse | null = null
   isStream = false
   isEnded = false
   /** Called once if the client disconnects or the stream is closed before the response is complete. */
   onAbort: (() => void) | null = null
 
   constructor(response: ServerResponse, options: HttpReplyOptions) {
-    this.response = response
-    this.options = options
-    response.on('close', () => this.handleClose())
+    this.#response = response
+    this.#options = options
+    response.on('close', () => this.#handleClose())
   }
 
   /** Makes the response resumable in the session if it becomes a stream (mcp-proxy.md#resumption). */
   enableResumption(eventStore: EventStore, session: Session): void {
-    this.eventStore = eventStore
-    this.session = session
+    this.#eventStore = eventStore
+    this.#session = session
   }
 
   /** Sends an upstream's response under the caller's request id. */
   sendAnswer(id: string, { kind, body }: Answer, status = 200): void {
-    this.sendEnvelope(responseHead(id, kind), body, RESPONSE_TAIL, status)
+    this.#sendEnvelope(responseHead(id, kind), body, RESPONSE_TAIL, status)
   }
 
   sendResult(id: string, body: Buffer, headers?: OutgoingHttpHeaders): void {
-    this.sendEnvelope(responseHead(id, 'result'), Payload.ofBytes(body), RESPONSE_TAIL, 200, headers)
+    this.#sendEnvelope(responseHead(id, 'result'), Payload.ofBytes(body), RESPONSE_TAIL, 200, headers)
   }
 
   sendList(id: string, before: string, entries: Buffer, after: string): void {
     this.trackShared(entries)
-    this.sendEnvelope(responseHead(id, 'result') + before, Payload.ofBytes(entries), after + RESPONSE_TAIL, 200)
+    this.#sendEnvelope(responseHead(id, 'result') + before, Payload.ofBytes(entries), after + RESPONSE_TAIL, 200)
   }
 
   sendError(id: string, code: number, message: string, options: { status?: number; data?: unknown } = {}): void {
     const text = errorText(id, code, message, options.data)
-    if (this.isStream) this.sendLastEvent(text)
+    if (this.isStream) this.#sendLastEvent(text)
     else this.sendBody(Buffer.from(text), options.status ?? 200)
   }
 
@@ -119,24 +119,25 @@ export class HttpReply implements ResponseWriter {
 
   /** Sends a response without a body. */
   sendEmpty(status: number, headers?: OutgoingHttpHeaders): void {
-    if (this.markEnded()) this.response.writeHead(status, { ...securityHeaders, 'content-length': 0, ...headers }).end()
+    if (this.#markEnded())
+      this.#response.writeHead(status, { ...securityHeaders, 'content-length': 0, ...headers }).end()
   }
 
   /** Sends a message before the response, or on a listening stream. Dropped if the client accepts no stream. */
   sendMessage(text: string): void {
-    if (this.isEnded || !this.options.acceptsStream) return
+    if (this.isEnded || !this.#options.acceptsStream) return
     this.openStream()
-    this.writeMessage(toSingleLine(text))
+    this.#writeMessage(toSingleLine(text))
   }
 
   /** Starts the event stream, unless it has started. */
   openStream(headers?: OutgoingHttpHeaders): void {
     if (this.isStream || this.isEnded) return
     this.isStream = true
-    this.lastWrite = performance.now()
-    this.corkUntilNextTurn()
-    this.response.writeHead(200, { ...streamHeaders, ...headers }).flushHeaders()
-    if (this.session && this.eventStore) this.storedStream = this.eventStore.open(this.session, this)
+    this.#lastWrite = performance.now()
+    this.#corkUntilNextTurn()
+    this.#response.writeHead(200, { ...streamHeaders, ...headers }).flushHeaders()
+    if (this.#session && this.#eventStore) this.#storedStream = this.#eventStore.open(this.#session, this)
   }
 
   /** Writes one event to the open stream. */
@@ -146,25 +147,25 @@ export class HttpReply implements ResponseWriter {
 
   /** Ends this connection; the stored stream may continue on another one. */
   endConnection(): void {
-    if (!this.storedStream) this.markEnded()
-    this.options.heartbeat.delete(this)
-    this.response.end()
+    if (!this.#storedStream) this.#markEnded()
+    this.#options.heartbeat.delete(this)
+    this.#response.end()
   }
 
   /** Sets callbacks for a client that disconnects from a stored stream and resumes it. */
   setConnectionCallbacks(onDrop: () => void, onResume: () => void): void {
-    if (this.storedStream) Object.assign(this.storedStream, { onDrop, onResume })
+    if (this.#storedStream) Object.assign(this.#storedStream, { onDrop, onResume })
   }
 
   /** Ends the event stream. */
   close(): void {
-    if (!this.markEnded()) return
-    this.endStream()
+    if (!this.#markEnded()) return
+    this.#endStream()
     this.onAbort?.()
   }
 
   endIfRevoked(isRevoked: (principal: string) => boolean): void {
-    if (!isRevoked(this.options.principal)) return
+    if (!isRevoked(this.#options.principal)) return
     if (this.isStream) return this.close()
     const leave = this.onAbort
     this.sendHttpError(401, 'the access token is no longer valid', {
@@ -175,101 +176,101 @@ export class HttpReply implements ResponseWriter {
 
   beat(now: number): void {
     if (this.isEnded) return
-    if (this.isStream && this.unsentResponse) this.trackUnsent(this.response.writableLength)
-    if (!this.isStream && this.options.acceptsStream && now - this.createdAt >= STREAM_AFTER_MS) {
+    if (this.isStream && this.#unsentResponse) this.trackUnsent(this.#response.writableLength)
+    if (!this.isStream && this.#options.acceptsStream && now - this.#createdAt >= STREAM_AFTER_MS) {
       this.openStream()
       this.writeFrame(': keep-alive\n\n')
-    } else if (this.isStream && now - this.lastWrite >= KEEP_ALIVE_MS - keepAliveOffset(this.slot)) {
+    } else if (this.isStream && now - this.#lastWrite >= KEEP_ALIVE_MS - keepAliveOffset(this.slot)) {
       this.writeFrame(': keep-alive\n\n')
     }
   }
 
   /** Records the bytes that wait to be completed or read; small responses are not counted. */
   trackUnsent(bytes: number): void {
-    if (bytes < MIN_TRACKED_BYTES && this.unsentResponse === null) return
-    this.openUnsent()?.setBytes(bytes)
+    if (bytes < MIN_TRACKED_BYTES && this.#unsentResponse === null) return
+    this.#openUnsent()?.setBytes(bytes)
   }
 
   /** Records a part of the response that other responses share. */
   trackShared({ buffer, length }: Buffer): void {
-    if (length >= MIN_TRACKED_BYTES) this.openUnsent()?.addShared(buffer)
+    if (length >= MIN_TRACKED_BYTES) this.#openUnsent()?.addShared(buffer)
   }
 
-  private openUnsent(): UnsentResponse | null {
-    const { unsentResponses, principal } = this.options
-    if (!unsentResponses || this.response.destroyed) return null
-    return (this.unsentResponse ??= unsentResponses.open(principal, () => this.response.destroy()))
+  #openUnsent(): UnsentResponse | null {
+    const { unsentResponses, principal } = this.#options
+    if (!unsentResponses || this.#response.destroyed) return null
+    return (this.#unsentResponse ??= unsentResponses.open(principal, () => this.#response.destroy()))
   }
 
-  private handleClose(): void {
-    this.options.heartbeat.delete(this)
-    this.unsentResponse?.close()
-    if (this.isEnded || (this.storedStream && this.eventStore?.detach(this.storedStream, this))) return
+  #handleClose(): void {
+    this.#options.heartbeat.delete(this)
+    this.#unsentResponse?.close()
+    if (this.isEnded || (this.#storedStream && this.#eventStore?.detach(this.#storedStream, this))) return
     this.isEnded = true
     this.onAbort?.()
   }
 
   /** Marks the reply as ended; returns false if it already was. */
-  private markEnded(): boolean {
+  #markEnded(): boolean {
     if (this.isEnded) return false
     this.isEnded = true
-    this.options.heartbeat.delete(this)
+    this.#options.heartbeat.delete(this)
     return true
   }
 
   /** Checks the bytes buffered so far, not the new ones: a client that reads may get a message of any size. */
   writeFrame(text: string): void {
-    if (this.response.writableEnded) return
-    if (this.response.writableLength > this.options.maxBufferedBytes) return void this.response.destroy()
-    this.lastWrite = performance.now()
-    this.corkUntilNextTurn()
-    this.response.write(text)
-    this.trackUnsent(this.response.writableLength)
+    if (this.#response.writableEnded) return
+    if (this.#response.writableLength > this.#options.maxBufferedBytes) return void this.#response.destroy()
+    this.#lastWrite = performance.now()
+    this.#corkUntilNextTurn()
+    this.#response.write(text)
+    this.trackUnsent(this.#response.writableLength)
   }
 
   /**
    * Corks the socket, so that all writes of one event-loop turn are sent together. The socket is corked, not the
    * response: newer versions of Node report a corked response as finished before its bytes are written.
    */
-  private corkUntilNextTurn(): void {
-    const { socket } = this.response
+  #corkUntilNextTurn(): void {
+    const { socket } = this.#response
     if (!socket || socket.writableCorked > 0) return
     socket.cork()
     setImmediate(uncork, socket)
   }
 
-  private sendEnvelope(head: string, body: Payload, tail: string, status: number, headers?: OutgoingHttpHeaders): void {
-    if (this.isStream) return this.sendLastEvent(`${head}${body.toString()}${tail}`)
-    if (!this.markEnded()) return
+  #sendEnvelope(head: string, body: Payload, tail: string, status: number, headers?: OutgoingHttpHeaders): void {
+    if (this.isStream) return this.#sendLastEvent(`${head}${body.toString()}${tail}`)
+    if (!this.#markEnded()) return
     const around = Buffer.byteLength(head) + Buffer.byteLength(tail)
-    this.writeHead(status, around + body.length, headers)
+    this.#writeHead(status, around + body.length, headers)
     const isAscii = around === head.length + tail.length
     if (isAscii && (body.hasLatin1 ? !body.isLarge : body.length < SINGLE_WRITE_BYTES)) {
-      return void this.response.end(`${head}${body.latin1}${tail}`, 'latin1')
+      return void this.#response.end(`${head}${body.latin1}${tail}`, 'latin1')
     }
-    if (!this.unsentResponse) this.trackUnsent(body.length)
+    if (!this.#unsentResponse) this.trackUnsent(body.length)
     // written separately: joining would copy the body, half the cost of a list of 1,000 tools
-    this.response.write(head)
-    for (const piece of body.buffers) this.response.write(piece)
-    this.response.end(tail)
+    this.#response.write(head)
+    for (const piece of body.buffers) this.#response.write(piece)
+    this.#response.end(tail)
   }
 
   /** Sends a complete response from buffers, without copying. */
   sendPieces(pieces: BufferList): void {
-    if (!this.markEnded()) return
-    this.writeHead(200, totalLength(pieces))
-    for (const piece of pieces) this.response.write(piece)
-    this.response.end()
+    if (!this.#markEnded()) return
+    this.#writeHead(200, totalLength(pieces))
+    for (const piece of pieces) this.#response.write(piece)
+    this.#response.end()
   }
 
   /** Sends a complete response; JSON unless the headers say otherwise. */
   sendBody(body: Buffer, status: number, headers?: OutgoingHttpHeaders): void {
-    if (!this.markEnded()) return
-    this.writeHead(status, body.length, headers)
-    this.response.end(body)
+    if (!this.#markEnded()) return
+    this.#writeHead(status, body.length, headers)
+    this.#response.end(body)
   }
 
-  private writeHead(status: number, length: number, headers?: OutgoingHttpHeaders): void {
+  #writeHead(status: number, length: number, headers?: OutgoingHttpHeaders): void {
     const { 'x-content-type-options': sniff, 'referrer-policy': referrer, 'cache-control': cache } = securityHeaders
     const own = {
       'content-type': 'application/json',
@@ -278,22 +279,22 @@ export class HttpReply implements ResponseWriter {
       'referrer-policy': referrer,
       'cache-control': cache
     }
-    this.response.writeHead(status, headers ? { ...own, ...headers } : own)
+    this.#response.writeHead(status, headers ? { ...own, ...headers } : own)
   }
 
-  private sendLastEvent(text: string): void {
+  #sendLastEvent(text: string): void {
     if (this.isEnded) return
-    this.writeMessage(toSingleLine(text))
-    if (this.markEnded()) this.endStream()
+    this.#writeMessage(toSingleLine(text))
+    if (this.#markEnded()) this.#endStream()
   }
 
-  private writeMessage(line: string): void {
-    if (this.storedStream) this.eventStore?.add(this.storedStream, line)
+  #writeMessage(line: string): void {
+    if (this.#storedStream) this.#eventStore?.add(this.#storedStream, line)
     else this.writeEvent(line)
   }
 
-  private endStream(): void {
-    if (this.storedStream) this.eventStore?.end(this.storedStream)
-    else this.response.end()
+  #endStream(): void {
+    if (this.#storedStream) this.#eventStore?.end(this.#storedStream)
+    else this.#response.end()
   }
 }

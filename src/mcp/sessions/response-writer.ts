@@ -63,15 +63,15 @@ export class ChannelWriter implements ResponseWriter {
   onAbort: (() => void) | null = null
   /** JSON text of the request's id. */
   readonly id: string
-  private readonly channel: Channel
+  readonly #channel: Channel
 
   constructor(channel: Channel, id: string) {
-    this.channel = channel
+    this.#channel = channel
     this.id = id
   }
 
   sendAnswer(id: string, { kind, body }: Answer): void {
-    this.end({ pieces: [Buffer.from(responseHead(id, kind)), ...body.buffers, closing] })
+    this.#end({ pieces: [Buffer.from(responseHead(id, kind)), ...body.buffers, closing] })
   }
 
   sendResult(id: string, body: Buffer): void {
@@ -80,29 +80,29 @@ export class ChannelWriter implements ResponseWriter {
 
   sendList(id: string, before: string, entries: Buffer, after: string): void {
     const head = Buffer.from(responseHead(id, 'result') + before)
-    this.end({ pieces: [head, entries, Buffer.from(after + RESPONSE_TAIL)], shared: entries })
+    this.#end({ pieces: [head, entries, Buffer.from(after + RESPONSE_TAIL)], shared: entries })
   }
 
   sendError(id: string, code: number, message: string, options: { data?: unknown } = {}): void {
-    this.endWith(errorText(id, code, message, options.data))
+    this.#endWith(errorText(id, code, message, options.data))
   }
 
   sendHttpError(_status: number, error: string): void {
-    this.endWith(errorText(this.id, codes.internal, error))
+    this.#endWith(errorText(this.id, codes.internal, error))
   }
 
   sendEmpty(): void {
-    this.end(undefined)
+    this.#end(undefined)
   }
 
   sendMessage(text: string): void {
-    if (!this.isEnded) this.channel.sendMessage(text)
+    if (!this.isEnded) this.#channel.sendMessage(text)
   }
 
   openStream(): void {}
 
   close(): void {
-    this.end(undefined)
+    this.#end(undefined)
   }
 
   /** Ends the response because the client has disconnected, and notifies the handler. */
@@ -117,13 +117,13 @@ export class ChannelWriter implements ResponseWriter {
 
   beat(): void {}
 
-  private endWith(text: string): void {
-    this.end({ pieces: [Buffer.from(text)] })
+  #endWith(text: string): void {
+    this.#end({ pieces: [Buffer.from(text)] })
   }
 
-  private end(answer: ChannelAnswer | undefined): void {
+  #end(answer: ChannelAnswer | undefined): void {
     if (this.isEnded) return
     this.isEnded = true
-    this.channel.finish(this, answer)
+    this.#channel.finish(this, answer)
   }
 }
