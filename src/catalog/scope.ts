@@ -161,6 +161,15 @@ function toolListing({ listings }: Catalog, server: CatalogServer, part: ServerS
   })
 }
 
+/**
+ * Returns true if a client may take the first segment of an interface's address for the name of a registered server, in
+ * scope or not: the address of a server that is disabled must not lead to another one.
+ */
+function mayNameServer({ servers }: Catalog, uri: string): boolean {
+  const segment = looseSegmentOf(uri)
+  return servers.some(({ name }) => name.toLowerCase() === segment)
+}
+
 /** Servers and tools whose interfaces an endpoint with qualified names serves. */
 interface AppScope {
   /** All servers in scope, including those of which only single tools are. */
@@ -170,9 +179,8 @@ interface AppScope {
 }
 
 /** Creates the resolution of interfaces (mcp-proxy.md#apps). */
-function createAppUris({ servers, isWhole, includes }: AppScope) {
+function createAppUris(catalog: Catalog, { servers, isWhole, includes }: AppScope) {
   const byName = new Map(servers.map((server) => [server.name, server]))
-  const looseNames = new Set(servers.map(({ name }) => name.toLowerCase()))
   const namesApp = (server: CatalogServer, uri: string) =>
     server.appTools.some((tool) => tool.appUris.includes(uri) && includes(tool))
   /** Returns true if a tool in scope names the interface, and the server does not list it as disabled. */
@@ -185,9 +193,9 @@ function createAppUris({ servers, isWhole, includes }: AppScope) {
     (isWhole(server) && (server.find('resource', uri)?.enabled || hasMatchingTemplate(server, uri)))
   const hasTemplate = (server: CatalogServer, uri: string) =>
     isWhole(server) && server.find('template', uri)?.enabled === true
-  /** Returns the only server that has a URI which no server in scope can be meant to be the first segment of. */
+  /** Returns the only server that has an own URI, unless its first segment can be meant as the name of a server. */
   const ownerOf = (uri: string, has: (server: CatalogServer, uri: string) => boolean | undefined) => {
-    if (looseNames.has(looseSegmentOf(uri))) return undefined
+    if (mayNameServer(catalog, uri)) return undefined
     const owners = servers.filter((server) => has(server, uri))
     return owners.length === 1 ? owners[0] : undefined
   }
@@ -292,7 +300,7 @@ function createScope(
   }
   const isWhole = (server: CatalogServer) => partOf(server)?.isWhole === true
   let lazyApps: ReturnType<typeof createAppUris> | undefined
-  const apps = () => (lazyApps ??= createAppUris({ servers, isWhole, includes }))
+  const apps = () => (lazyApps ??= createAppUris(catalog, { servers, isWhole, includes }))
   const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
     if (isBare) return wholeServers[0]?.find(kind, listedName)
     const split = splitName(listedName)
@@ -367,9 +375,7 @@ function anyApp(catalog: Catalog, kind: 'resource' | 'template', uri: string): I
   const server = named && catalog.server(named.server)
   if (server) return server.find(kind, named.uri)
   const found = catalog.servers.flatMap((each) => each.find(kind, uri) ?? [])
-  const segment = looseSegmentOf(uri)
-  const isSafe = catalog.servers.every(({ name }) => name.toLowerCase() !== segment)
-  return isSafe && found.length === 1 ? found[0] : undefined
+  return found.length === 1 && !mayNameServer(catalog, uri) ? found[0] : undefined
 }
 
 /**

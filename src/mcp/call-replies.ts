@@ -54,7 +54,7 @@ export class CallReplies {
     const { method } = message
     const { server, rewrite, acceptsTask = false, replace } = target
     const hasLinks = methodsWithLinks.has(method)
-    const forwarded = hasLinks && !scope.isBare ? nameApps(received, server) : received
+    const forwarded = hasLinks ? nameApps(received, server, scope.isBare) : received
     const { answer, era: from } = forwarded
     const isReplaced = replace && answer.kind === 'result' && from === 'modern'
     const replaced = isReplaced ? readAnswer(() => replace(answer.body)) : undefined

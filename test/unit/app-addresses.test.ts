@@ -78,6 +78,16 @@ test('references to the interfaces of other servers are those of the own server,
   assert.equal(rename(meta('ui://x'), off!), '{"content":[],"_meta":{"ui":{"a":1}}}')
 })
 
+test('in a bare group a result keeps its addresses, and only a server whose apps are off loses its references', () => {
+  const text = '{"content":[{"type":"resource_link","uri":"ui://x"}],"_meta":{"ui":{"resourceUri":"ui://x","a":1}}}'
+  const received = { answer: { kind: 'result', body: Payload.of(text) }, era: 'legacy' } as const
+  assert.equal(nameApps(received, alpha!, true), received)
+  assert.equal(
+    nameApps(received, off!, true).answer.body.toString(),
+    '{"content":[{"type":"resource_link","uri":"ui://x"}],"_meta":{"ui":{"a":1}}}'
+  )
+})
+
 test('blocks beyond the limit pass if they cannot name an interface, otherwise the result is refused', () => {
   const blocks = (last: string) => `{"content":[${'{"uri":1},'.repeat(10_000)}${last}]}`
   const plain = blocks('{"uri":"file:///a"}')

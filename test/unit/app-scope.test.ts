@@ -141,6 +141,16 @@ test('an own URI that two servers have is found nowhere, and one that a single s
   assert.deepEqual(where(globalScope(catalogOf([unlisted])), CHART), ['alpha', CHART, 'own'])
 })
 
+test('the address of a server that is disabled or out of scope does not lead to a server that has it as an own URI', () => {
+  const hostile = apps('alpha', ['ui://beta/chart/app.html'])
+  const off = catalogOf([hostile, { ...apps('beta'), enabled: false }])
+  const narrow = catalogOf([hostile, apps('beta')], '1', [storedGroup('g', { included_servers: ['alpha'] })])
+  for (const scope of [globalScope(off), scopeAt(narrow, 'g')]) {
+    assert.equal(scope.resolve('ui://beta/chart/app.html'), undefined)
+    assert.equal(scope.resolve('ui://alpha/beta/chart/app.html')?.server.name, 'alpha')
+  }
+})
+
 test('a disabled interface is found by no address', () => {
   const off = storedServer('alpha', [resource(CHART, { enabled: false }), naming('t', CHART), resource('ui://other')])
   const scope = globalScope(catalogOf([off]))

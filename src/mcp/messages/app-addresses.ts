@@ -90,20 +90,23 @@ function nameReferences(body: Payload, { name, stored }: CatalogServer): Payload
 
 /**
  * Returns a result in which each address of an interface names its server (mcp-proxy.md#apps): in `_meta`, links and
- * embedded resources. Other results are the same object. Throws JsonError if the result is malformed, and
- * UpstreamFailure if it has too many blocks to inspect.
+ * embedded resources. Other results are the same object. `isBare`: addresses stay, and only the references of a server
+ * whose apps are off are removed. Throws JsonError if the result is malformed, and UpstreamFailure if it has too many
+ * blocks to inspect.
  */
-export const nameAppsIn = (result: Payload, server: CatalogServer): Payload =>
-  nameReferences(nameBlocks(result, server.name), server)
+export function nameAppsIn(result: Payload, server: CatalogServer, isBare = false): Payload {
+  if (!isBare) return nameReferences(nameBlocks(result, server.name), server)
+  return server.stored.settings.apps === false ? nameReferences(result, server) : result
+}
 
 /**
  * Returns the answer to a call of a tool or prompt in which each address of an interface names its server
- * (mcp-proxy.md#apps): in `_meta`, links and embedded resources. Other answers are the same object. Throws
+ * (mcp-proxy.md#apps), as `nameAppsIn` describes. Other answers are the same object. Throws
  * UpstreamFailure if the answer is malformed or has too many blocks to inspect.
  */
-export function nameApps(received: UpstreamAnswer, server: CatalogServer): UpstreamAnswer {
+export function nameApps(received: UpstreamAnswer, server: CatalogServer, isBare = false): UpstreamAnswer {
   const { answer, era } = received
   if (answer.kind === 'error') return received
-  const body = readAnswer(() => nameAppsIn(answer.body, server))
+  const body = readAnswer(() => nameAppsIn(answer.body, server, isBare))
   return body === answer.body ? received : { answer: { kind: 'result', body }, era }
 }

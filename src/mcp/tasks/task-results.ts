@@ -55,8 +55,8 @@ export function taskChanges(task: Payload, { handle, server, scope }: TaskView):
   const changes: Record<string, string> = { taskId: JSON.stringify(handle) }
   const inputRequests = needsAttribution(scope) ? attributedInputRequests(task, server.name) : undefined
   if (inputRequests !== undefined) changes.inputRequests = inputRequests
-  const result = scope.isBare ? undefined : objectIn(task, 'result')
-  const named = result && nameAppsIn(result, server)
+  const result = objectIn(task, 'result')
+  const named = result && nameAppsIn(result, server, scope.isBare)
   if (named && named !== result) changes.result = named.latin1
   return changes
 }
