@@ -5,7 +5,16 @@ import { register } from '../app.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
 import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
-import { addRecorder, META, modernBody, modernHeaders, openStream, startMcp, type OpenStream } from './mcp-helpers.ts'
+import {
+  addRecorder,
+  legacyBody,
+  META,
+  modernBody,
+  modernHeaders,
+  openStream,
+  startMcp,
+  type OpenStream
+} from './mcp-helpers.ts'
 
 const note = 'fixture://note'
 const updated = 'notifications/resources/updated'
@@ -113,3 +122,56 @@ test("CR-A8: what a server says of its own between calls reaches its session's c
   assert.deepEqual(paramsOf(bob.stream, 'vendor/thing'), [{ ...passed, _meta }], 'one of two servers')
   assert.equal(paramsOf(ann.stream, 'vendor/thing').length, 1, 'ann hears nothing of it')
 })
+
+const accepts = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+for (const session_mode of ['stateless', 'stateful']) {
+  test(`progress that a server sends on the stream of its session reaches the call that its token names (${session_mode})`, async (t) => {
+    const mcp = await startMcp(t)
+    const scripted = await startScripted(null, { tells: true })
+    addCleanup(t, scripted.close)
+    await register(mcp.app, { name: 'one', transport: 'streamable_http', url: scripted.url, session_mode })
+    const capabilities = { sampling: {} }
+    const session = await mcp.initialize('2025-11-25', capabilities)
+    const call = (progressToken: string, own: object = {}) => ({
+      name: 'one__script',
+      _meta: { progressToken, ...own }
+    })
+    const modern = { [`${META}clientCapabilities`]: capabilities }
+    const eras = {
+      legacy: (token: string) => ({ headers: { ...session, ...accepts }, body: legacyBody('tools/call', call(token)) }),
+      modern: (token: string) => ({
+        headers: modernHeaders('tools/call', 'one__script'),
+        body: modernBody('tools/call', call(token, modern))
+      })
+    }
+    for (const [era, request] of Object.entries(eras)) {
+      const before = scripted.calls.length
+      const tokens = ['first', 'second']
+      const streams = tokens.map((token) => openStream(t, mcp.url, { method: 'POST', ...request(token) }))
+      await until('both calls', () => scripted.calls.length === before + 2)
+      const calls = scripted.calls.slice(before)
+      const announce = () => {
+        for (const { message } of calls) {
+          const { progressToken } = message.params!._meta as { progressToken: unknown }
+          scripted.announce('notifications/progress', { progressToken, progress: 1 })
+        }
+        scripted.announce('notifications/progress', { progressToken: 'unknown', progress: 9 })
+      }
+      const opened = new Map<string, OpenStream>()
+      for (const [index, token] of tokens.entries()) void streams[index]!.then((stream) => opened.set(token, stream))
+      const reached = (token: string) => {
+        const stream = opened.get(token)
+        return stream ? paramsOf(stream, 'notifications/progress') : []
+      }
+      for (const token of tokens) {
+        await until(`${era}: progress of ${token}`, () => {
+          announce()
+          return reached(token).length > 1
+        })
+        for (const params of reached(token)) assert.deepEqual(params, { progress: 1, progressToken: token })
+      }
+      for (const each of calls) each.finish('done')
+    }
+  })
+}

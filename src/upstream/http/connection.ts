@@ -1,3 +1,4 @@
+import { members, valueOf } from '../../json/json.ts'
 import { createSlotSet } from '../../lib/slot-set.ts'
 import type { Answer, Call, Sink } from '../transport/call.ts'
 import type { Connection, Era, ServerGreeting, SessionRequestHandler } from '../transport/connection.ts'
@@ -30,6 +31,8 @@ export interface HttpConnection extends Connection {
    * stream ends. The stream is closed with the connection.
    */
   openNotificationStream(sink: Sink, onEnd: () => void): Promise<boolean>
+  /** Passes a progress notification that arrived outside its call's response to that call, which its token names. */
+  receiveProgress(params: string): void
 }
 
 /** State shared by all connections to one upstream. */
@@ -134,6 +137,13 @@ class OpenConnection implements HttpConnection {
     this.#watches.add(watch)
     pool.stream(streamHeaders(this.#headers), watch.handler)
     return watch.opened
+  }
+
+  receiveProgress(params: string): void {
+    const token = valueOf(params, members(params), 'progressToken')
+    for (const exchange of this.#exchanges) {
+      if (exchange.id === token) return exchange.receiveProgress(params)
+    }
   }
 
   close(): void {

@@ -388,13 +388,14 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   }
 
   #onNotification(method: string, params: string): void {
-    if (method === 'notifications/progress') return this.#onProgress(params)
+    if (method === 'notifications/progress') return this.receiveProgress(params)
     if (method === 'notifications/cancelled') return this.#inbound?.cancel(params)
     if (this.#host.isLegacy && isBroadcast(method)) return this.#host.onNotification(method, params)
     this.#call.sink.notify(method, params)
   }
 
-  #onProgress(params: string): void {
+  /** Passes a progress notification on if its token is that of this call. */
+  receiveProgress(params: string): void {
     if (!this.#call.sink.wantsProgress) return
     const found = members(params)
     if (valueOf(params, found, 'progressToken') !== this.id) return

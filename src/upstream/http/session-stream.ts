@@ -62,7 +62,7 @@ export function createSessionStream(
     capabilities: '{}',
     wantsProgress: false,
     notify(method, params) {
-      if (method === 'notifications/progress') return
+      if (method === 'notifications/progress') return connection.receiveProgress(params)
       const call = isBroadcast(method) ? undefined : owner()
       if (call) call.sink.notify(method, params)
       else connection.onNotification?.(method, params)
