@@ -11,6 +11,7 @@ import { useApp } from '../app-context.ts'
 import { openRow } from '../ui/open-row.ts'
 import { CallDetail } from './call-detail.tsx'
 import { calledItem, callerText, endpointText, isFailed } from './call-text.ts'
+import { TableHead } from '../ui/table-head.tsx'
 
 const COLUMNS = 7
 
@@ -74,27 +75,17 @@ export function CallTable({ label, calls, open, onToggle }: CallTableProps) {
   const today = dayOf(now.value)
   return (
     <Table label={label} kind="calls">
-      <thead>
-        <tr>
-          <th scope="col" class="opt2">
-            Time
-          </th>
-          <th scope="col">Item</th>
-          <th scope="col">Outcome</th>
-          <th scope="col" class="opt">
-            Client
-          </th>
-          <th scope="col" class="opt">
-            Endpoint
-          </th>
-          <th scope="col" class="num opt2">
-            Took
-          </th>
-          <th scope="col" class="opt">
-            Error
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        columns={[
+          ['Time', 'opt2'],
+          'Item',
+          'Outcome',
+          ['Client', 'opt'],
+          ['Endpoint', 'opt'],
+          ['Took', 'num opt2'],
+          ['Error', 'opt']
+        ]}
+      />
       <tbody>
         {calls.map((call, at) => {
           const isOpen = call.id === open

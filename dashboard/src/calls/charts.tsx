@@ -2,6 +2,7 @@ import type { Stats } from '../../../src/schemas/stats.ts'
 import { DECADES, latencyPaths, latencyY, volumePaths } from './chart.ts'
 import { count, duration, percent, plural, shortClock } from '../format.ts'
 import { Chevron } from '../ui/icons.tsx'
+import { TableHead } from '../ui/table-head.tsx'
 
 const HEIGHT = 120
 
@@ -40,23 +41,7 @@ const AsTable = ({ stats }: { stats: Stats }) => {
         View as table
       </summary>
       <table class="slim">
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            <th scope="col" class="num">
-              Calls
-            </th>
-            <th scope="col" class="num">
-              Failed
-            </th>
-            <th scope="col" class="num">
-              p50
-            </th>
-            <th scope="col" class="num">
-              p95
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={['From', ['Calls', 'num'], ['Failed', 'num'], ['p50', 'num'], ['p95', 'num']]} />
         <tbody>
           {rows.map((buckets, at) => (
             <tr key={at}>

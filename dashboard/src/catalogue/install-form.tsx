@@ -15,7 +15,7 @@ import { sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { SignIn, type SignInRequired } from '../servers/sign-in.tsx'
-import { FailureDetails } from '../ui/failure-details.tsx'
+import { Refusal } from '../ui/failure-details.tsx'
 import { Field } from '../ui/field.tsx'
 import { Segmented } from '../ui/segmented.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
@@ -234,15 +234,6 @@ function Preview({ option, effects }: { option: CatalogueOption; effects: Effect
     </div>
   )
 }
-
-const Refusal = ({ error }: { error: ApiError }) => (
-  <div class="err" role="alert">
-    <p>
-      <UntrustedText text={sentence(error.message)} />
-    </p>
-    <FailureDetails details={error.details} />
-  </div>
-)
 
 interface NextStepProps {
   readonly error: ApiError

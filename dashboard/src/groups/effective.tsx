@@ -10,6 +10,7 @@ import { count } from '../format.ts'
 import { groupInput, type Draft } from './draft.ts'
 import { LeftOut } from './left-out.tsx'
 import type { Preview } from './use-preview.ts'
+import { TableHead } from '../ui/table-head.tsx'
 
 /** Number of tools from which the page warns: some clients cut off longer lists (a limit of 50 was seen). */
 const MANY = 40
@@ -100,15 +101,7 @@ function ServedTools({ tools }: { tools: readonly GroupTool[] }) {
   return (
     <>
       <table class="slim">
-        <thead>
-          <tr>
-            <th scope="col">Tool</th>
-            <th scope="col">Why</th>
-            <th scope="col" class="num">
-              Tokens
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={['Tool', 'Why', ['Tokens', 'num']]} />
         <tbody>
           {tools.slice(0, shown.value).map(({ name, reason, tokens }) => (
             <tr key={name}>

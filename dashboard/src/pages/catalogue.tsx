@@ -10,6 +10,7 @@ import { AsyncContent, EmptyPanel } from '../ui/panels.tsx'
 import { SearchBox } from '../ui/search-box.tsx'
 import { Table } from '../ui/table.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
+import { TableHead } from '../ui/table-head.tsx'
 
 /** Origin of the entries, and how many of them are shown. */
 function sourceText({ source, servers, total }: CataloguePage): string {
@@ -69,17 +70,7 @@ const NoServers = ({ words }: { words: string }) => (
 
 const ServerTable = ({ servers }: { servers: readonly CatalogueServer[] }) => (
   <Table label="Servers of the catalogue">
-    <thead>
-      <tr>
-        <th scope="col">Server</th>
-        <th scope="col" class="opt">
-          Publisher
-        </th>
-        <th scope="col" class="opt">
-          Installed as
-        </th>
-      </tr>
-    </thead>
+    <TableHead columns={['Server', ['Publisher', 'opt'], ['Installed as', 'opt']]} />
     <tbody>
       {servers.map((server) => (
         <ServerRow key={server.name} server={server} />

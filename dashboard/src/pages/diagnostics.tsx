@@ -17,6 +17,7 @@ import type { PageProps } from '../pages.ts'
 import { runConcurrently } from '../concurrency.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
+import { TableHead } from '../ui/table-head.tsx'
 
 /** Title of a check, linked to the server's page. */
 const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
@@ -32,18 +33,7 @@ const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
 
 const CheckTable = ({ label, checks }: { label: string; checks: readonly Check[] }) => (
   <Table label={label} kind="checks">
-    <thead>
-      <tr>
-        <th scope="col">Check</th>
-        <th scope="col">State</th>
-        <th scope="col" class="wide">
-          Finding
-        </th>
-        <th scope="col" class="num opt">
-          Took
-        </th>
-      </tr>
-    </thead>
+    <TableHead columns={['Check', 'State', ['Finding', 'wide'], ['Took', 'num opt']]} />
     <tbody>
       {checks.map(({ id, status, title, detail, hint, ms }) => (
         <tr key={id}>

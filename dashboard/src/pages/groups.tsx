@@ -9,6 +9,7 @@ import { Table } from '../ui/table.tsx'
 import { count, plural } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
+import { TableHead } from '../ui/table-head.tsx'
 
 /** Groups with their effective tools. */
 export function Groups() {
@@ -46,26 +47,16 @@ const NoGroups = () => (
 
 const GroupTable = ({ groups }: { groups: readonly ToolGroupView[] }) => (
   <Table label="Groups" kind="gtable">
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col" class="num">
-          Tools
-        </th>
-        <th scope="col" class="num opt2">
-          Tokens
-        </th>
-        <th scope="col" class="opt2">
-          Endpoint
-        </th>
-        <th scope="col" class="opt">
-          Clients seen
-        </th>
-        <th scope="col">
-          <span class="vh">Actions</span>
-        </th>
-      </tr>
-    </thead>
+    <TableHead
+      columns={[
+        'Name',
+        ['Tools', 'num'],
+        ['Tokens', 'num opt2'],
+        ['Endpoint', 'opt2'],
+        ['Clients seen', 'opt'],
+        ['Actions', 'hidden']
+      ]}
+    />
     <tbody>
       {groups.map((group) => (
         <GroupRow key={group.name} group={group} />

@@ -16,6 +16,7 @@ import { count, duration, percent } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
+import { TableHead } from '../ui/table-head.tsx'
 
 interface OverviewFactsProps {
   readonly overview: OverviewData | undefined
@@ -53,20 +54,7 @@ const ToolRows = ({ title, tools, empty }: ToolRowsProps) => (
       <p class="pad muted">{empty}</p>
     ) : (
       <table class="slim">
-        <thead>
-          <tr>
-            <th scope="col">Tool</th>
-            <th scope="col" class="num">
-              Calls
-            </th>
-            <th scope="col" class="num opt2">
-              Failed
-            </th>
-            <th scope="col" class="num">
-              p95
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={['Tool', ['Calls', 'num'], ['Failed', 'num opt2'], ['p95', 'num']]} />
         <tbody>
           {tools.map(({ server, tool, calls, failed, p95_ms }) => (
             <tr key={`${server}__${tool}`}>

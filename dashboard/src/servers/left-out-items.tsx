@@ -1,6 +1,7 @@
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { count } from '../format.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
+import { TableHead } from '../ui/table-head.tsx'
 
 /** Items that the server lists and the gateway does not serve, each with the reason. */
 export function LeftOutItems({ server }: { server: ServerDetails }) {
@@ -10,13 +11,7 @@ export function LeftOutItems({ server }: { server: ServerDetails }) {
     <section class="panel flush below" aria-label="Left out">
       <h2 class="phead">Left out: {count(total)}</h2>
       <table class="slim">
-        <thead>
-          <tr>
-            <th scope="col">Item</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Reason</th>
-          </tr>
-        </thead>
+        <TableHead columns={['Item', 'Kind', 'Reason']} />
         <tbody>
           {items.map(({ kind, name, reason }, at) => (
             <tr key={at}>

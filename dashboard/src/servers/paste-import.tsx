@@ -8,6 +8,7 @@ import { ImportRow } from './import-row.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Table } from '../ui/table.tsx'
+import { TableHead } from '../ui/table-head.tsx'
 
 /** One text of each kind; only one kind is pasted at a time. */
 const placeholder = `{
@@ -86,21 +87,7 @@ function Preview({ pasted }: { pasted: Import }) {
   return (
     <>
       <Table label="Servers in the configuration">
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="vh">Add</span>
-            </th>
-            <th scope="col">Name</th>
-            <th scope="col" class="opt2">
-              Transport
-            </th>
-            <th scope="col" class="opt">
-              Target
-            </th>
-            <th scope="col">State</th>
-          </tr>
-        </thead>
+        <TableHead columns={[['Add', 'hidden'], 'Name', ['Transport', 'opt2'], ['Target', 'opt'], 'State']} />
         <tbody>
           {servers.map((server, at) => (
             <ImportRow

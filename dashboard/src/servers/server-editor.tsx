@@ -3,12 +3,11 @@ import { useRef } from 'preact/hooks'
 import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
 import { ApiError, change, path, send } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { sentence } from '../format.ts'
 import { link } from '../router.ts'
 import { problemIn, problemsOf, toInput, toUpdate, type Problems, type ServerForm } from './server-form.ts'
 import { trialText } from './trial-text.ts'
 import { ServerFields } from './server-fields.tsx'
-import { FailureDetails } from '../ui/failure-details.tsx'
+import { FailureDetails, Refusal } from '../ui/failure-details.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignIn, type SignInRequired } from './sign-in.tsx'
 
@@ -44,15 +43,6 @@ const TrialResult = ({ trial }: { trial: ServerTrial }) => {
     </div>
   )
 }
-
-const Refusal = ({ error }: { error: ApiError }) => (
-  <div class="err" role="alert">
-    <p>
-      <UntrustedText text={sentence(error.message)} />
-    </p>
-    <FailureDetails details={error.details} />
-  </div>
-)
 
 const SaveDisabled = ({ disabled, onSave }: { disabled: boolean; onSave: () => void }) => (
   <button type="button" class="btn" disabled={disabled} onClick={onSave}>

@@ -6,6 +6,7 @@ import { Ago } from '../ui/time.tsx'
 import { bytes, duration } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
+import { TableHead } from '../ui/table-head.tsx'
 
 /** Last calls of one tool, from all endpoints. */
 export function RecentCalls({ tool }: { tool: string }) {
@@ -17,19 +18,7 @@ export function RecentCalls({ tool }: { tool: string }) {
           <p class="muted">No calls yet.</p>
         ) : (
           <table class="slim">
-            <thead>
-              <tr>
-                <th scope="col">When</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">Endpoint</th>
-                <th scope="col" class="num">
-                  Result
-                </th>
-                <th scope="col" class="num">
-                  Time
-                </th>
-              </tr>
-            </thead>
+            <TableHead columns={['When', 'Outcome', 'Endpoint', ['Result', 'num'], ['Time', 'num']]} />
             <tbody>
               {rows.map((call) => (
                 <tr key={call.id}>

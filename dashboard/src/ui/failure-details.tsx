@@ -1,4 +1,5 @@
-import type { Explained } from '../api.ts'
+import type { ApiError, Explained } from '../api.ts'
+import { sentence } from '../format.ts'
 import { UntrustedText } from './untrusted-text.tsx'
 
 /** The known cause and the next step, then the last lines of stderr. Nothing if there is none of them. */
@@ -15,4 +16,14 @@ export const FailureDetails = ({ details: { summary, next_step: step, stderr = [
       </pre>
     )}
   </>
+)
+
+/** Error with which the gateway refused a form, with its explanation if it failed to contact a server. */
+export const Refusal = ({ error }: { error: ApiError }) => (
+  <div class="err" role="alert">
+    <p>
+      <UntrustedText text={sentence(error.message)} />
+    </p>
+    <FailureDetails details={error.details} />
+  </div>
 )
