@@ -31,6 +31,31 @@ test(
   }
 )
 
+test(
+  'the variables of a command are shown before it is installed, and a changed entry is not offered as a replacement',
+  { skip },
+  async (t) => {
+    const { visit } = await startSite(t)
+    await visit(
+      '#/catalogue/io.github.tavily-ai%2Ftavily-mcp',
+      async (page) => {
+        const variables = page.getByRole('group', { name: 'Variables' })
+        await variables.getByText('TAVILY_API_KEY=<TAVILY_API_KEY>').waitFor()
+        await page.getByLabel('TAVILY_API_KEY').fill('S3CRET')
+        await variables.getByText('TAVILY_API_KEY=***').waitFor()
+        const json = { error: 'the entry has changed', code: 'catalogue_entry_changed' }
+        await page.route('**/api/v0/catalogue/install', (route) => route.fulfill({ status: 409, json }))
+        await page.getByRole('button', { name: 'Install' }).click()
+        await page.getByText('The entry has changed').waitFor()
+        assert.equal(await page.getByRole('button', { name: /Replace/ }).count(), 0)
+        await page.getByRole('button', { name: 'Show the new entry' }).click()
+        await page.getByText('The entry has changed').waitFor({ state: 'detached' })
+      },
+      { expected: /409|Failed to load/ }
+    )
+  }
+)
+
 test('the catalogue says when no server matches, and when it cannot be loaded', { skip }, async (t) => {
   const { visit } = await startSite(t)
   const expected = /404|500|Failed to load/
