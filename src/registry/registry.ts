@@ -40,13 +40,8 @@ import { databaseKeyId, requireEncryptionKeys } from './crypto/encryption-keys.t
 import { decryptSecrets } from './crypto/server-secrets.ts'
 import { readVersion } from './state.ts'
 import { createPrincipalRepository, requireValidToken } from './repositories/principals.ts'
-import {
-  tryStartRefresh,
-  createServerRepository,
-  hasPlainSecrets,
-  readConfigs,
-  type ConnectionConfig
-} from './repositories/servers.ts'
+import type { ConnectionConfig } from './repositories/server-rows.ts'
+import { tryStartRefresh, createServerRepository, hasPlainSecrets, readConfigs } from './repositories/servers.ts'
 import { openStore, type Store, type StoreOptions } from './store/store.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
 import { createStateFollower } from './state-follower.ts'

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { readGroups } from './repositories/groups.ts'
 import { readPrincipals } from './repositories/principals.ts'
 import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Negotiation } from './model/model.ts'
-import { serverColumns } from './repositories/servers.ts'
+import { serverColumns } from './repositories/server-rows.ts'
 import { recordingLeft } from './repositories/recordings.ts'
 import type { Db } from './model/tables.ts'
 

@@ -1,26 +1,31 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
-import { sql, type Insertable, type Selectable } from 'kysely'
-import { differingParts } from '../../domain/secrets/difference.ts'
-import { createRedactor, secretsIn } from '../../domain/secrets/redaction.ts'
-import { escapeText } from '../../domain/text/text.ts'
+import { randomUUID } from 'node:crypto'
+import { sql, type Insertable } from 'kysely'
 import { AppError, conflict, notFound } from '../../lib/errors.ts'
-import { findServer, revisionColumns, type WriteContext } from './context.ts'
-import { isSamePlace, setRecording } from './recordings.ts'
-import { isUniqueViolation } from '../store/failures.ts'
-import { enabledNames, readFingerprints, storeItems, type ListDifference } from './items.ts'
-import type {
-  LeftOut,
-  UpstreamOffer,
-  ServerConfig,
-  ServerSecrets,
-  ServerSettings,
-  StoredServer,
-  Negotiation
-} from '../model/model.ts'
-import { envelopePayload, type MasterKeys } from '../crypto/envelope-encryption.ts'
-import { hasUnmaskedSecrets, decryptSecrets, encryptSecrets, maskSettings } from '../crypto/server-secrets.ts'
+import type { MasterKeys } from '../crypto/envelope-encryption.ts'
+import { decryptSecrets, encryptSecrets, hasUnmaskedSecrets, maskSettings } from '../crypto/server-secrets.ts'
+import type { ServerConfig, ServerSettings, UpstreamOffer } from '../model/model.ts'
 import type { Db, Tables } from '../model/tables.ts'
+import { isUniqueViolation } from '../store/failures.ts'
+import { findServer, revisionColumns, type WriteContext } from './context.ts'
+import { enabledNames, readFingerprints, storeItems, type ListDifference } from './items.ts'
+import { isSamePlace, setRecording } from './recordings.ts'
+import {
+  auditMembers,
+  changedInstructions,
+  leftOutSize,
+  redactorFor,
+  storedAuditMembers,
+  toAuditedNegotiation
+} from './server-audit.ts'
+import {
+  canDecrypt,
+  decryptIfPossible,
+  isSameConfig,
+  isSameNegotiation,
+  serverColumns,
+  toConfig,
+  type ConnectionConfig
+} from './server-rows.ts'
 
 const noDifference: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
 
@@ -61,7 +66,7 @@ export const createServerRepository = (context: WriteContext) => ({
    */
   setEnabled: (name: string, enabled: boolean) => setServerEnabled(context, name, enabled),
 
-  /** Sets the time until which the contents of the server's calls are recorded; null ends that. */
+  /** Records the contents of the server's calls for a number of minutes; 0 ends that. */
   setRecording: (name: string, minutes: number) => setRecording(context, name, minutes),
 
   /**
@@ -79,6 +84,8 @@ const configColumns = ({ encryptionKeys, version }: WriteContext, id: string, co
   sealed: encryptSecrets(encryptionKeys, id, config),
   revision: version
 })
+
+const leftOutText = ({ leftOut }: UpstreamOffer): string | null => (leftOut ? JSON.stringify(leftOut) : null)
 
 const columns = (context: WriteContext, id: string, config: ServerConfig, offer: UpstreamOffer) => ({
   ...configColumns(context, id, config),
@@ -203,6 +210,8 @@ async function setServerEnabled({ db, version, recordEffect }: WriteContext, nam
   return { changed, tools, prompts }
 }
 
+const refreshColumns = [...serverColumns, 'left_out'] as const
+
 async function storeRefresh(
   { db, keys, version, recordEffect }: WriteContext,
   id: string,
@@ -256,140 +265,10 @@ export async function readConfigs(db: Db, keys: MasterKeys): Promise<ServerConfi
   return rows.map((row) => toConfig(row, decryptSecrets(keys, row)))
 }
 
-/** Columns of a server's configuration and state, without its items */
-export const serverColumns = [
-  'id',
-  'name',
-  'transport',
-  'description',
-  'session_mode',
-  'settings',
-  'sealed',
-  'enabled',
-  'negotiation'
-] as const
-type ServerRow = Pick<Selectable<Tables['servers']>, (typeof serverColumns)[number]>
-
-const toConfig = (row: Omit<ServerRow, 'enabled' | 'negotiation'>, secrets: ServerSecrets): ServerConfig => ({
-  name: row.name,
-  transport: row.transport,
-  ...(row.description !== null && { description: row.description }),
-  session_mode: row.session_mode,
-  ...(JSON.parse(row.settings) as ServerSettings),
-  ...secrets
-})
-
-/** Returns a server's members for the audit log. */
-const auditMembers = (
-  { name: _name, ...config }: ServerConfig,
-  negotiation: Negotiation | string | null,
-  enabled: boolean
-) => ({
-  ...config,
-  enabled,
-  upstream: toAuditedNegotiation(negotiation)
-})
-
-const storedAuditMembers = (keys: MasterKeys, row: ServerRow) =>
-  auditMembers(toConfig(row, decryptIfPossible(keys, row)), row.negotiation, row.enabled)
-
 /** Returns true if version 0.1 left secrets in plain text. */
 export async function hasPlainSecrets(db: Db): Promise<boolean> {
   const rows = await db.selectFrom('servers').select('settings').execute()
   return rows.some(({ settings }) => hasUnmaskedSecrets(JSON.parse(settings) as ServerSettings))
-}
-
-function canDecrypt(keys: MasterKeys, row: ServerRow): boolean {
-  try {
-    decryptSecrets(keys, row)
-    return true
-  } catch (error) {
-    if (error instanceof AppError) return false
-    throw error
-  }
-}
-
-/** Returns no secrets if they cannot be decrypted, so that such a server can still be replaced and removed. */
-function decryptIfPossible(keys: MasterKeys, row: ServerRow): ServerSecrets {
-  try {
-    return decryptSecrets(keys, row)
-  } catch (error) {
-    if (error instanceof AppError) return {}
-    throw error
-  }
-}
-
-/** Replaces the upstream's description of itself by a hash, since its text may contain anything. */
-function toAuditedNegotiation(negotiation: Negotiation | string | null) {
-  if (negotiation === null) return null
-  const { modern, legacy, hasSessions, capabilities, serverInfo, instructions } =
-    typeof negotiation === 'string' ? (JSON.parse(negotiation) as Negotiation) : negotiation
-  const instructionsBefore = JSON.stringify([capabilities, serverInfo, instructions])
-  return {
-    modern,
-    legacy,
-    sessions: hasSessions,
-    description: createHash('sha256').update(instructionsBefore).digest('hex')
-  }
-}
-
-/** Maximum length of changed instructions in the audit log, in UTF-16 units */
-const MAX_INSTRUCTIONS = 200
-
-/** Returns a function that removes the secrets of a stored server, and of its next configuration, from a text. */
-function redactorFor(keys: MasterKeys, row: ServerRow, next?: ServerConfig): (text: string) => string {
-  const { settings } = row
-  const known = secretsIn(decryptIfPossible(keys, row), JSON.parse(settings) as ServerSettings)
-  return createRedactor(next ? [...known, ...secretsIn(next, next)] : known)
-}
-
-/**
- * Returns the differing parts of the old and new instructions for the audit log, truncated; empty objects if they are
- * equal.
- */
-function changedInstructions(before: string | null, { instructions }: Negotiation, redact: (text: string) => string) {
-  const instructionsBefore = before === null ? null : (JSON.parse(before) as Negotiation).instructions
-  if (instructionsBefore === instructions) return [{}, {}]
-  const parts = differingParts(redact(instructionsBefore ?? ''), redact(instructions ?? ''))
-  return parts.map((text) => (text === '' ? {} : { instructions: escapeText(text, MAX_INSTRUCTIONS) }))
-}
-
-/** Stored settings that determine how an upstream is contacted */
-export type ConnectionConfig = Pick<StoredServer, 'transport' | 'session_mode' | 'settings' | 'sealed'>
-
-const refreshColumns = [...serverColumns, 'left_out'] as const
-
-const noSecrets = Buffer.alloc(0)
-
-/** Compares configurations. Equal payloads mean equal secrets, whichever master key wraps the data key. */
-function isSameConfig(
-  row: Omit<ConnectionConfig, 'settings'> & { settings: string },
-  expected: ConnectionConfig
-): boolean {
-  return (
-    row.transport === expected.transport &&
-    row.session_mode === expected.session_mode &&
-    isDeepStrictEqual(JSON.parse(row.settings), expected.settings) &&
-    Buffer.compare(envelopePayload(row.sealed ?? noSecrets), envelopePayload(expected.sealed ?? noSecrets)) === 0
-  )
-}
-
-const leftOutText = ({ leftOut }: UpstreamOffer): string | null => (leftOut ? JSON.stringify(leftOut) : null)
-
-/** Returns the number of items left out, for the audit log. */
-function leftOutSize(text: string | null): number {
-  if (text === null) return 0
-  const { items, more } = JSON.parse(text) as LeftOut
-  return items.length + more
-}
-
-/** Removes the members that may differ at every negotiation. */
-const withoutVolatile = ({ checkedAt: _at, listTtlMs: _ttl, ...negotiation }: Negotiation) => negotiation
-
-function isSameNegotiation(stored: string | null, negotiation: Negotiation): boolean {
-  if (stored === null) return false
-  const plain = JSON.parse(JSON.stringify(negotiation)) as Negotiation
-  return isDeepStrictEqual(withoutVolatile(JSON.parse(stored) as Negotiation), withoutVolatile(plain))
 }
 
 /**
