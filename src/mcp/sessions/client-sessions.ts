@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { createSlotSet, type SlotSet, type SlotItem } from '../../lib/slot-set.ts'
 import type { EndedSession, SessionEnd } from '../../registry/session-ends.ts'
 import { createFairShareCache } from '../../lib/fair-share-cache.ts'
@@ -6,28 +6,22 @@ import type { Quota } from '../../lib/quota.ts'
 import type { Call } from '../../upstream/transport/call.ts'
 import type { SessionCallbacks } from '../../upstream/transport/session-callbacks.ts'
 import type { ActiveClient } from '../../observe/client-activity.ts'
+import {
+  createSessionIds,
+  expiryOf,
+  isExpired,
+  isSigned,
+  MAX_AGE_MS,
+  signatureOf,
+  type Claims,
+  type SessionIds
+} from './session-ids.ts'
 import type { ServerRequests } from './server-requests.ts'
 import type { StoredStream } from './event-store.ts'
 import type { HttpReply } from './reply.ts'
 import type { ChannelWriter } from './response-writer.ts'
 import type { ExtraParams } from '../../protocol/notifications.ts'
 import type { ResourceTarget } from '../../catalog/scope.ts'
-
-/** Signed payload of a legacy session id. */
-interface Claims {
-  /** Key of the principal. */
-  readonly p: string
-  /** Path of the endpoint. */
-  readonly e: string
-  /** Protocol version negotiated by `initialize`. */
-  readonly r: string
-  /** Client capabilities declared by `initialize`. */
-  readonly c: Readonly<Record<string, unknown>>
-  /** Time of issue, seconds since 1970. */
-  readonly t: number
-  /** 128 random bits. */
-  readonly n: string
-}
 
 /** An active call, identified by the JSON text of the client's request id. */
 export interface ActiveCall extends SlotItem {
@@ -143,35 +137,29 @@ export interface ClientSessions {
   close(): void
 }
 
-const MAX_AGE_S = 24 * 3600
-/** Seconds by which the clock of the replica that issued an id may be ahead; after a jump back, ids are not good for longer. */
-const MAX_SKEW_S = 300
 const SWEEP_MS = 30_000
 const REORDER_MS = 1_000
 /** Memory for ended sessions, about 100,000 of them; beyond it the principal with the most loses its oldest. */
 const MAX_ENDED_BYTES = 33_554_432
 
-const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
-/** HTTP+SSE sessions live as long as their stream, so their ids carry no signature. */
-const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
-const nowSeconds = () => Math.floor(Date.now() / 1000)
-
 export const createClientSessions = (options: ClientSessionsOptions): ClientSessions => new SessionTable(options)
 
 class SessionTable implements ClientSessions {
   readonly #options: ClientSessionsOptions
+  readonly #ids: SessionIds
   // ordered by last use, accurate to one second
   readonly #known = new Map<string, Session>()
   /** Grouped by principal: one that ends many sessions evicts only its own entries. */
   readonly #ended = createFairShareCache<true>({
     maxBytes: MAX_ENDED_BYTES,
     maxBytesPerOwner: MAX_ENDED_BYTES,
-    maxAgeMs: MAX_AGE_S * 1000
+    maxAgeMs: MAX_AGE_MS
   })
   readonly #timer: NodeJS.Timeout
 
   constructor(options: ClientSessionsOptions) {
     this.#options = options
+    this.#ids = createSessionIds(options.key)
     this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.sessionIdleMs)).unref()
   }
 
@@ -183,16 +171,8 @@ class SessionTable implements ClientSessions {
   ): Session | SessionLimit {
     const limit = this.#reserve(principal)
     if (limit) return limit
-    const claims: Claims = {
-      p: principal,
-      e: endpoint,
-      r: version,
-      c: capabilities,
-      t: nowSeconds(),
-      n: randomBytes(16).toString('base64url')
-    }
-    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
-    return this.#add(`${payload}.${this.#sign(payload)}`, claims)
+    const claims = { p: principal, e: endpoint, r: version, c: capabilities }
+    return this.#add(this.#ids.issue(claims), claims)
   }
 
   open(principal: string, endpoint: string): Session | SessionLimit {
@@ -223,8 +203,8 @@ class SessionTable implements ClientSessions {
 
   endOf(session: Session): SessionEnd | undefined {
     const { id, principal } = session
-    const claims = isSigned(session) ? this.#verify(id) : undefined
-    return claims && { mark: signatureOf(id), principal, expiresAt: (claims.t + MAX_AGE_S) * 1000 }
+    const claims = isSigned(id) ? this.#ids.verify(id) : undefined
+    return claims && { mark: signatureOf(id), principal, expiresAt: expiryOf(claims) }
   }
 
   removeEnded(ends: readonly EndedSession[]): void {
@@ -233,7 +213,7 @@ class SessionTable implements ClientSessions {
     const marks = new Set(unrecorded.map(({ mark }) => mark))
     if (marks.size === 0) return
     for (const session of this.#known.values())
-      if (isSigned(session) && marks.has(signatureOf(session.id))) this.#remove(session)
+      if (isSigned(session.id) && marks.has(signatureOf(session.id))) this.#remove(session)
   }
 
   *withOpenStream(): Iterable<Session> {
@@ -241,7 +221,7 @@ class SessionTable implements ClientSessions {
   }
 
   expire(session: Session): void {
-    if (isSigned(session)) this.#rememberEnd({ mark: signatureOf(session.id), principal: session.principal })
+    if (isSigned(session.id)) this.#rememberEnd({ mark: signatureOf(session.id), principal: session.principal })
     this.#remove(session)
   }
 
@@ -309,30 +289,15 @@ class SessionTable implements ClientSessions {
 
   #restore(id: string, principal: string, endpoint: string): Session | undefined {
     if (this.#isEnded({ mark: signatureOf(id), principal })) return undefined
-    const claims = this.#verify(id)
+    const claims = this.#ids.verify(id)
     if (claims?.p !== principal || claims.e !== endpoint) return undefined
-    const age = nowSeconds() - claims.t
-    return age > MAX_AGE_S || age < -MAX_SKEW_S || this.#reserve(principal) ? undefined : this.#add(id, claims)
+    return isExpired(claims) || this.#reserve(principal) ? undefined : this.#add(id, claims)
   }
 
   #remove(session: Session): void {
     if (!this.#known.delete(session.id)) return
     this.#options.quota.release(session.principal)
     this.#options.onEnd(session)
-  }
-
-  #sign(payload: string): string {
-    return createHmac('sha256', this.#options.key).update(payload).digest('base64url')
-  }
-
-  #verify(id: string): Claims | undefined {
-    const dot = id.indexOf('.')
-    if (dot <= 0) return undefined
-    const payload = id.slice(0, dot)
-    const given = Buffer.from(id.slice(dot + 1))
-    const expected = Buffer.from(this.#sign(payload))
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-    return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims
   }
 
   #isEnded({ mark, principal }: EndedSession): boolean {
