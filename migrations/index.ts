@@ -14,6 +14,7 @@ import * as sessionEnds from './0012_session_ends.ts'
 import * as attempts from './0013_attempts.ts'
 import * as catalogue from './0014_catalogue.ts'
 import * as savedDisabled from './0015_saved_disabled.ts'
+import * as userTokens from './0016_user_tokens.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -31,5 +32,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0012_session_ends': sessionEnds,
   '0013_attempts': attempts,
   '0014_catalogue': catalogue,
-  '0015_saved_disabled': savedDisabled
+  '0015_saved_disabled': savedDisabled,
+  '0016_user_tokens': userTokens
 }

@@ -1,16 +1,24 @@
+import type { Role, TokenScope } from '../domain/access/access.ts'
 import { allServers, type AllowList } from '../domain/allow-list.ts'
 import type { TraceContext } from '../protocol/trace-context.ts'
 
 /** Identity behind a request. Development mode has one; in enterprise mode a principal's MCP requests share one. */
 export interface Caller {
-  readonly kind: 'development' | 'admin' | 'user' | 'client'
+  readonly kind: 'development' | Role | 'client'
   readonly name: string
-  /** Permanent id of the principal: sessions, upstream sessions and parked calls belong to it, never to the name. */
+  /**
+   * Permanent id of the principal, of a personal token also the id of the token: sessions, upstream sessions and parked
+   * calls belong to it, never to the name.
+   */
   readonly key: string
   /** Servers that the caller may use over MCP. */
   readonly allowed: AllowList
   /** SHA-256 of the principal's access token; a write checks in its transaction that the token is still valid. */
   readonly tokenHash?: Uint8Array | undefined
+  /** Id of the access token. */
+  readonly tokenId?: string | undefined
+  /** Scopes of a personal access token; undefined for other tokens. */
+  readonly scopes?: readonly TokenScope[] | undefined
   /** IP address of the client, for the audit log. */
   readonly address?: string
   readonly requestId?: string
@@ -25,8 +33,11 @@ export const developmentCaller: Caller = {
   allowed: allServers
 }
 
-/** Returns true for callers who may see what programs write on stderr. */
-export const seesOutput = ({ kind }: Pick<Caller, 'kind'>): boolean => kind === 'development' || kind === 'admin'
+/** Returns the id of the principal that a caller's key belongs to: quotas count a user once, whatever the token. */
+export function principalIdOf(key: string): string {
+  const end = key.indexOf('/')
+  return end < 0 ? key : key.slice(0, end)
+}
 
 /** Tells if the caller disconnects before the answer. One listener: an AbortSignal costs as much as a name look-up. */
 export interface DisconnectSignal {

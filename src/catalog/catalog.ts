@@ -96,10 +96,18 @@ export interface CatalogGroup extends ResolvedGroup {
   readonly stored: StoredGroup
 }
 
-/** A user or client with an access token. Built once per stored revision. */
+/** An access token and the caller that it stands for. */
+export interface Credential {
+  readonly caller: Caller
+  /** Milliseconds since 1970; null if the token does not expire. */
+  readonly expiresAt: number | null
+}
+
+/** A user or client. Built once per stored revision. */
 export interface Principal {
   readonly stored: StoredPrincipal
-  readonly caller: Caller
+  /** One for each token; none for a suspended user. */
+  readonly credentials: readonly Credential[]
 }
 
 /** Snapshot of the registry that all requests are served from. Immutable; replaced as a whole on each change. */
@@ -115,10 +123,19 @@ export interface Catalog {
   group(name: string): CatalogGroup | undefined
   /** Users, then clients, each sorted by name. */
   readonly principals: readonly Principal[]
-  /** Finds a principal by the SHA-256 of an access token. */
-  principal(tokenHash: Buffer): Principal | undefined
-  /** Returns the caller's principal in this catalog; undefined if the caller's token has been revoked or replaced. */
-  currentPrincipal(caller: Caller): Principal | undefined
+  /** Finds a principal by `user:<id>` or `client:<id>`. */
+  principal(id: string): Principal | undefined
+  /** Credentials by the key of their caller, without tokens that had expired when the catalog was built. */
+  readonly credentials: ReadonlyMap<string, Credential>
+  /** Time at which the next token expires, in milliseconds since 1970. */
+  readonly nextExpiry: number | undefined
+  /** Finds a caller by the SHA-256 of an access token that has not expired. */
+  caller(tokenHash: Buffer): Caller | undefined
+  /**
+   * Returns the caller in this catalog; undefined if the caller's token has expired or was revoked or replaced, or if
+   * the role has changed.
+   */
+  currentCaller(caller: Caller): Caller | undefined
   readonly listings: ListingCache
   readonly faults: readonly Fault[]
   /** Serialised pages of this catalog's lists, over MCP and over REST. */

@@ -1,44 +1,78 @@
 import { timingSafeEqual } from 'node:crypto'
 import { allServers, parseAllowList } from '../domain/allow-list.ts'
-import type { StoredPrincipal } from '../registry/model/model.ts'
-import type { Catalog, Principal } from './catalog.ts'
+import type { StoredPrincipal, StoredToken } from '../registry/model/model.ts'
+import type { Catalog, Credential, Principal } from './catalog.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Returns the caller of a principal. Administrators and users may use every server, but not over MCP
- * (http-contract.md#roles).
+ * Returns the caller that authenticates with a token. Users may use every server; over MCP only with a token of that
+ * scope (http-contract.md#roles).
  */
-function callerFor(stored: StoredPrincipal): Caller {
-  const { kind, id, name, tokenHash } = stored
+function callerFor(stored: StoredPrincipal, token: StoredToken): Caller {
+  const { kind, id, name } = stored
+  const own = { name, tokenHash: token.hash, tokenId: token.id }
   if (stored.kind === 'client') {
-    return { kind, name, key: `client:${id}`, allowed: parseAllowList(stored.allowed_servers), tokenHash }
+    return { kind, key: `client:${id}`, allowed: parseAllowList(stored.allowed_servers), ...own }
   }
-  return { kind, name, key: `user:${id}`, allowed: allServers, tokenHash }
+  // what was opened with a personal token ends with that token
+  const key = token.kind === 'personal' ? `user:${id}/${token.id}` : `user:${id}`
+  return { kind, key, allowed: allServers, ...own, scopes: token.scopes ?? undefined }
 }
 
-export const createPrincipal = (stored: StoredPrincipal): Principal => ({ stored, caller: callerFor(stored) })
+/** Creates a principal with its credentials; a suspended user has none. */
+export function createPrincipal(stored: StoredPrincipal): Principal {
+  const isActive = stored.kind === 'client' || stored.active
+  const tokens = isActive ? stored.tokens : []
+  const credentials = tokens.map((token) => ({ caller: callerFor(stored, token), expiresAt: token.expiresAt }))
+  return { stored, credentials }
+}
 
 /** Map key of a hash: one character per byte. */
 const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
 
 const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
 
+const hasExpired = ({ expiresAt }: Credential, now: number) => expiresAt !== null && expiresAt <= now
+
+type PrincipalIndex = Pick<Catalog, 'principal' | 'credentials' | 'caller' | 'currentCaller' | 'nextExpiry'>
+
 /**
- * Indexes principals by token hash and by caller. The map look-up may leak by its timing how much of a hash matched,
- * but a caller cannot choose the hash of a token.
+ * Indexes principals by token hash and by key. Tokens that have expired are left out; those that expire later are
+ * checked at each look-up. The map look-up may leak by its timing how much of a hash matched, but a caller cannot choose
+ * the hash of a token.
  */
-export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'currentPrincipal'> {
-  const byHash = new Map(all.map((each) => [keyOf(each.stored.tokenHash), each]))
-  const byKey = new Map(all.map((each) => [each.caller.key, each]))
+export function indexPrincipals(all: readonly Principal[], now = Date.now()): PrincipalIndex {
+  const principals = new Map<string, Principal>()
+  const byHash = new Map<string, Credential>()
+  const byKey = new Map<string, Credential>()
+  let nextExpiry = Infinity
+  for (const principal of all) {
+    const { stored } = principal
+    principals.set(`${stored.kind === 'client' ? 'client' : 'user'}:${stored.id}`, principal)
+    for (const credential of principal.credentials) {
+      if (hasExpired(credential, now)) continue
+      const { caller, expiresAt } = credential
+      byHash.set(keyOf(caller.tokenHash!), credential)
+      byKey.set(caller.key, credential)
+      if (expiresAt !== null && expiresAt < nextExpiry) nextExpiry = expiresAt
+    }
+  }
   return {
-    principal(tokenHash) {
+    principal: (id) => principals.get(id),
+    credentials: byKey,
+    nextExpiry: nextExpiry === Infinity ? undefined : nextExpiry,
+    caller(tokenHash) {
       const found = byHash.get(keyOf(tokenHash))
-      return found && timingSafeEqual(found.stored.tokenHash, tokenHash) ? found : undefined
+      if (!found || !timingSafeEqual(found.caller.tokenHash!, tokenHash)) return undefined
+      return hasExpired(found, Date.now()) ? undefined : found.caller
     },
-    currentPrincipal(caller) {
-      const current = byKey.get(caller.key)
-      if (!current || current.caller === caller) return current
-      return caller.tokenHash && isSameToken(caller.tokenHash, current.stored.tokenHash) ? current : undefined
+    currentCaller(given) {
+      const current = byKey.get(given.key)
+      if (!current || hasExpired(current, Date.now())) return undefined
+      const { caller } = current
+      if (caller === given) return caller
+      const isSame = caller.kind === given.kind && given.tokenHash && isSameToken(given.tokenHash, caller.tokenHash!)
+      return isSame ? caller : undefined
     }
   }
 }

@@ -365,7 +365,7 @@ export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: A
 
 /** Returns the caller's allow list in this catalog: on a stream, the list or the token may have changed since. */
 export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
-  caller.kind === 'client' ? (catalog.currentPrincipal(caller)?.caller.allowed ?? noServers) : allServers
+  caller.kind === 'development' ? allServers : (catalog.currentCaller(caller)?.allowed ?? noServers)
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 

@@ -18,6 +18,8 @@ export interface StateApplier {
   readonly problem: string | undefined
   /** Applies a state. Never throws, so that a faulty state does not keep later ones from being applied. */
   apply(state: RegistryState): void
+  /** Applies the last state again, because an access token has expired since. */
+  reapply(): void
 }
 
 const MAX_NAMED = 10
@@ -37,6 +39,7 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
   const { catalog, toolNames, swap, onApplied, log } = options
   const cache = createCatalogCache()
   let problem: string | undefined
+  let latest: RegistryState | undefined
 
   /** Logs unusable items and faults, once per stored revision. */
   const report = (before: Catalog, { servers, faults }: Catalog) => {
@@ -53,7 +56,11 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
     get problem() {
       return problem
     },
+    reapply() {
+      if (latest) this.apply(latest)
+    },
     apply(state) {
+      latest = state
       const startedAt = performance.now()
       const before = catalog()
       const next = buildCatalog(state, cache, toolNames)

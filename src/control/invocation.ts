@@ -16,7 +16,8 @@ import { anyByUri, globalScope, type ResourceTarget } from '../catalog/scope.ts'
 import { silentSink, type Answer, type Call } from '../upstream/transport/call.ts'
 import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
-import { seesOutput, type Caller, type DisconnectSignal } from '../catalog/caller.ts'
+import { isAdministrator } from '../domain/access/access.ts'
+import type { Caller, DisconnectSignal } from '../catalog/caller.ts'
 
 /** Calls over REST. Methods throw or reject with AppError; their JSON texts can be sent unchanged. */
 export interface RestCalls {
@@ -75,7 +76,9 @@ function callerError(error: unknown, { call, caller }: RestCall, server: Catalog
   if (call!.stopped === revoked) return unauthorized(revoked.message)
   if (call!.stopped === permissionWithdrawn)
     return new AppError(409, permissionWithdrawn.message, { cause: permissionWithdrawn })
-  return error instanceof UpstreamFailure ? toAppError(error, server.name, { withOutput: seesOutput(caller) }) : error
+  return error instanceof UpstreamFailure
+    ? toAppError(error, server.name, { withOutput: isAdministrator(caller) })
+    : error
 }
 
 /** Throws a 409 AppError if the item cannot be used. */

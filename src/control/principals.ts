@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto'
+import type { Role } from '../domain/access/access.ts'
 import { notFound } from '../lib/errors.ts'
 import type { ClientConfig, StoredClient, StoredUser } from '../registry/model/model.ts'
 import { FIRST_ADMIN, type ClientUpdate, type UserConfig } from '../registry/repositories/principals.ts'
@@ -6,20 +6,19 @@ import type { Registry } from '../registry/registry.ts'
 import type { Caller } from '../catalog/caller.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
+import { hashToken, newToken, type IssuedToken } from './tokens.ts'
 
 /** A user in REST answers (http-contract.md#clients-and-users). */
-export type UserRecord = UserConfig
+export interface UserRecord extends UserConfig {
+  /** Present if the user is suspended. */
+  readonly suspended?: true
+}
 
 /** An MCP client in REST answers. */
 export interface ClientRecord {
   readonly name: string
   readonly description?: string
   readonly allowed_servers: readonly string[]
-}
-
-/** New access token, returned once. */
-export interface IssuedToken {
-  readonly access_token: string
 }
 
 /** Changes to a client; absent members stay as they are. */
@@ -30,10 +29,16 @@ export interface Users {
   list(): UserRecord[]
   /** 409 if the name or the token is taken. */
   create(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & IssuedToken>
-  /** Replaces a user's token; the old token stops working. 404, 409. */
+  /** Replaces a user's static token; the old token stops working, personal tokens do not. 404, 409. */
   rotateToken(caller: Caller, name: string, token?: string): Promise<UserRecord & IssuedToken>
   /** 404, 409 for the last administrator. */
   remove(caller: Caller, name: string): Promise<void>
+  /** Ends everything that the user has open. 404, 409 for the last administrator. */
+  changeRole(caller: Caller, name: string, role: Role): Promise<UserRecord>
+  /** A suspended user's tokens are refused; everything that the user has open ends. 404, 409 for the last administrator. */
+  suspend(caller: Caller, name: string): Promise<UserRecord>
+  /** 404. */
+  resume(caller: Caller, name: string): Promise<UserRecord>
 }
 
 /** Operations on MCP clients. A given `token` is used instead of a generated one. */
@@ -58,16 +63,11 @@ export interface Principals {
   readonly clients: Clients
   /** Returns the caller with this access token. */
   callerOf(token: string): Caller | undefined
-  /** Tests if the token that the caller authenticated with is still valid. */
+  /** Tests if the token that the caller authenticated with is still valid, and the role the same. */
   hasValidToken(caller: Caller): boolean
   /** Creates the first administrator, with the given token or a generated one. 409 if there is one. */
   initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<IssuedToken>
 }
-
-/** Hashes a token for storage. Tokens are random and long, so a fast hash is enough (security-model.md#tokens). */
-export const hashToken = (token: string): Buffer => hash('sha256', token, 'buffer')
-
-const newToken = () => `twp_${randomBytes(32).toString('base64url')}`
 
 const clientRecord = ({ name, description, allowed_servers }: ClientConfig): ClientRecord => ({
   name,
@@ -77,7 +77,7 @@ const clientRecord = ({ name, description, allowed_servers }: ClientConfig): Cli
 
 /** Differences between the principals of two catalogs. */
 export interface PrincipalChanges {
-  /** Keys of the principals whose token was revoked or rotated. */
+  /** Keys of the callers whose token was revoked or replaced or has expired, or whose role has changed. */
   readonly revoked: ReadonlySet<string>
   /** True if the allow list of some client differs. */
   readonly hasNewAllowLists: boolean
@@ -87,15 +87,22 @@ export interface PrincipalChanges {
 export function comparePrincipals(before: Catalog, next: Catalog): PrincipalChanges {
   const revoked = new Set<string>()
   let hasNewAllowLists = false
-  for (const { caller } of before.principals) {
-    const current = next.currentPrincipal(caller)
+  for (const { caller } of before.credentials.values()) {
+    const current = next.currentCaller(caller)
     if (!current) revoked.add(caller.key)
-    else if (current.caller.allowed.contentHash !== caller.allowed.contentHash) hasNewAllowLists = true
+    else if (current.allowed.contentHash !== caller.allowed.contentHash) hasNewAllowLists = true
   }
   return { revoked, hasNewAllowLists }
 }
 
 type Write = Pick<Registry, 'write'>
+type Storage = Write & Pick<Registry, 'accessTokens'>
+
+const userRecord = (name: string, role: Role, active: boolean): UserRecord => ({
+  name,
+  role,
+  ...(active ? {} : { suspended: true })
+})
 
 function createUsers(registry: Write, catalog: () => Catalog): Users {
   return {
@@ -103,7 +110,7 @@ function createUsers(registry: Write, catalog: () => Catalog): Users {
       catalog()
         .principals.map(({ stored }) => stored)
         .filter((each): each is StoredUser => each.kind !== 'client')
-        .map(({ name, kind }) => ({ name, role: kind })),
+        .map(({ name, kind, active }) => userRecord(name, kind, active)),
 
     async create(caller, { name, role }, token = newToken()) {
       await registry.write(auditChange(caller, 'user.create', name), (tx) =>
@@ -121,6 +128,27 @@ function createUsers(registry: Write, catalog: () => Catalog): Users {
 
     async remove(caller, name) {
       await registry.write(auditChange(caller, 'user.remove', name), (tx) => tx.principals.removeUser(name))
+    },
+
+    async changeRole(caller, name, role) {
+      const active = await registry.write(auditChange(caller, 'user.role', name), (tx) =>
+        tx.principals.changeRole(name, role)
+      )
+      return userRecord(name, role, active)
+    },
+
+    async suspend(caller, name) {
+      const role = await registry.write(auditChange(caller, 'user.suspend', name), (tx) =>
+        tx.principals.setActive(name, false)
+      )
+      return userRecord(name, role, false)
+    },
+
+    async resume(caller, name) {
+      const role = await registry.write(auditChange(caller, 'user.resume', name), (tx) =>
+        tx.principals.setActive(name, true)
+      )
+      return userRecord(name, role, true)
     }
   }
 }
@@ -160,11 +188,16 @@ function createClients(registry: Write, catalog: () => Catalog): Clients {
   }
 }
 
-export const createPrincipals = (registry: Write, catalog: () => Catalog): Principals => ({
+export const createPrincipals = (registry: Storage, catalog: () => Catalog): Principals => ({
   users: createUsers(registry, catalog),
   clients: createClients(registry, catalog),
-  callerOf: (token) => catalog().principal(hashToken(token))?.caller,
-  hasValidToken: (caller) => catalog().currentPrincipal(caller) !== undefined,
+
+  callerOf(token) {
+    const caller = catalog().caller(hashToken(token))
+    if (caller && caller.kind !== 'client') registry.accessTokens.recordUse(caller.tokenId!)
+    return caller
+  },
+  hasValidToken: (caller) => catalog().currentCaller(caller) !== undefined,
 
   async initialize(origin, token = newToken()) {
     const by = auditChange({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)

@@ -1,6 +1,7 @@
 import { MASK } from '../domain/secrets/secret-parts.ts'
 import type { ServerSecrets, StoredServer } from '../registry/model/model.ts'
 import type { LeftOutItem } from '../schemas/left-out.ts'
+import { isAdministrator, isAuditor } from '../domain/access/access.ts'
 import type { Caller } from '../catalog/caller.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import { leftOutCount } from '../catalog/left-out.ts'
@@ -52,12 +53,12 @@ export const recordingMember = (stored: Partial<Pick<StoredServer, 'recording'>>
   return until === undefined ? {} : { recorded_until: until }
 }
 
-/** Errors of servers are for administrators, so that role `user` gets the note without the reason. */
-const notesOf = (stored: RecordSource['stored'], { kind }: Caller): string[] => [
+/** Errors of servers are for administrators, so that a user gets the note without the reason. */
+const notesOf = (stored: RecordSource['stored'], caller: Caller): string[] => [
   ...(lacksSessions(stored) ? [WITHOUT_SESSIONS] : []),
   ...(stored.saveFailure
     ? [
-        `saved without an answer of the server${kind === 'user' ? '' : `: ${stored.saveFailure}`}; enabling it reads its lists`
+        `saved without an answer of the server${isAuditor(caller) ? `: ${stored.saveFailure}` : ''}; enabling it reads its lists`
       ]
     : [])
 ]
@@ -70,7 +71,7 @@ interface RecordSource {
 
 /**
  * Returns a server as listed over REST (http-contract.md#server-object): without secrets, and with the values of `env`
- * masked for callers with the role `user`.
+ * masked for all but administrators.
  */
 export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, caller: Caller): ServerRecord {
   const { name, transport, description, settings, session_mode, enabled } = stored
@@ -82,7 +83,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
     transport,
     ...(description === null ? {} : { description }),
     ...(isStdio ? { command: settings.command ?? '', args: settings.args ?? [] } : { url: settings.url ?? '' }),
-    ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
+    ...(isStdio && Object.keys(env).length > 0 ? { env: isAdministrator(caller) ? env : masked(env) } : {}),
     session_mode,
     ...(settings.apps === false ? { apps: false } : {}),
     enabled,

@@ -4,6 +4,7 @@ import { createBatchScheduler, type BatchScheduler } from '../lib/batch-schedule
 import type { Observer } from '../observe/observation.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { ListenAddress } from '../upstream/http/egress.ts'
+import { principalIdOf } from '../catalog/caller.ts'
 import { createQuotas, type Quota, type Quotas } from '../lib/quota.ts'
 import { createLiveCatalog, type LiveCatalog } from './live-catalog.ts'
 
@@ -56,7 +57,7 @@ export interface GatewayBase {
 /** Creates the parts that depend on nothing but the options. */
 export function createBase(options: GatewayOptions): GatewayBase {
   const { mode, limits } = options.config
-  const quotas = createQuotas(mode)
+  const quotas = createQuotas(mode, principalIdOf)
   return {
     options,
     live: createLiveCatalog(),

@@ -1,5 +1,6 @@
 import { parseAnnouncement } from '../registry/session-ends.ts'
 import { createCatalogue, type ServerCatalogue } from '../control/catalogue/catalogue.ts'
+import { createAccessTokens, type AccessTokens } from '../control/access-tokens.ts'
 import { createAttempts } from '../control/attempts.ts'
 import { changedKinds } from '../control/dashboard/dashboard-events.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
@@ -17,6 +18,7 @@ import { createSignInSessions, type SignInSessions } from '../control/sign-in.ts
 import { createStateApplier, type StateApplier } from '../catalog/state-applier.ts'
 import type { GatewayStats } from './stats.ts'
 import { createBase, type GatewayBase, type GatewayOptions } from './base.ts'
+import { createTokenExpiry, type TokenExpiry } from './token-expiry.ts'
 import { createUpstreamSide, type UpstreamSide } from './upstream-side.ts'
 
 /**
@@ -36,6 +38,7 @@ export interface Gateway {
   readonly groups: Groups
   /** Users, MCP clients and their tokens. */
   readonly principals: Principals
+  readonly accessTokens: AccessTokens
   /** OAuth sign-ins at upstreams. */
   readonly signIns: SignIns
   /** Calls over REST. */
@@ -67,6 +70,7 @@ interface GatewayParts {
   readonly signInSessions: SignInSessions
   readonly applier: StateApplier
   readonly catalogue: ServerCatalogue
+  readonly tokenExpiry: TokenExpiry
 }
 
 /** Operations of administrators on servers, groups, users and clients, and the dashboard's data. */
@@ -100,6 +104,7 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
     items: createItems(registry, catalog),
     groups: createGroups(registry, catalog),
     principals: createPrincipals(registry, catalog),
+    accessTokens: createAccessTokens(registry, catalog),
     signIns,
     dashboard: createDashboard({
       registry,
@@ -149,16 +154,17 @@ async function start(parts: GatewayParts): Promise<void> {
     const end = parseAnnouncement(announcement)
     if (end) downstream.removeEndedSessions([end])
   }
-  await registry.follow(applier.apply, onAnnouncement, loadMissed)
+  await registry.follow((state) => applier.apply(state), onAnnouncement, loadMissed)
   refresh.refresher.start()
   signInSessions.start()
   catalogue.start()
 }
 
 async function close(parts: GatewayParts): Promise<void> {
-  const { base, upstreamSide, refresh, watching, mcpSide, signInSessions, catalogue } = parts
+  const { base, upstreamSide, refresh, watching, mcpSide, signInSessions, catalogue, tokenExpiry } = parts
   const { connections } = upstreamSide
   catalogue.close()
+  tokenExpiry.close()
   base.events.close()
   refresh.refresher.close()
   signInSessions.close()
@@ -193,6 +199,8 @@ function createParts(options: GatewayOptions): GatewayParts {
     onApplied: upstreamSide.observer.onCatalogApplied,
     log
   })
+  const tokenExpiry = createTokenExpiry(() => applier.reapply())
+  live.onChange('release', ({ next }) => tokenExpiry.schedule(next.nextExpiry))
   live.onChange('notify', ({ previous, next }) => events.publish(...changedKinds(previous, next)))
   registry.calls.onStored = () => events.publish('calls')
   const { registryUrl, allow } = config.catalogue
@@ -203,7 +211,7 @@ function createParts(options: GatewayOptions): GatewayParts {
     get: (url) => upstreamSide.connections.registryHttp(registryUrl ?? url).get(url, 'the MCP registry'),
     log
   })
-  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier, catalogue }
+  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier, catalogue, tokenExpiry }
 }
 
 /** Creates a gateway; `start` makes it serve. */

@@ -50,11 +50,26 @@ export interface Quotas {
   limitOf(total: number): number
 }
 
-export function createQuotas(mode: 'development' | 'enterprise'): Quotas {
+/** `principalOf`: the principal that a holder counts as; by default each holder is one. */
+export function createQuotas(
+  mode: 'development' | 'enterprise',
+  principalOf: (holder: string) => string = (holder) => holder
+): Quotas {
+  const byPrincipal = (quota: Quota): Quota => ({
+    acquire: (holder, amount) => quota.acquire(principalOf(holder), amount),
+    release: (holder, amount) => quota.release(principalOf(holder), amount),
+    get holders() {
+      return quota.holders
+    },
+    get size() {
+      return quota.size
+    },
+    heldBy: (holder) => quota.heldBy(principalOf(holder))
+  })
   const limitOf = (total: number) => (mode === 'enterprise' ? total / 4 : total)
   return {
-    forUnits: (limit) => createQuota(mode === 'enterprise' ? limit : Infinity),
-    forBytes: (total) => createQuota(limitOf(total), total),
+    forUnits: (limit) => byPrincipal(createQuota(mode === 'enterprise' ? limit : Infinity)),
+    forBytes: (total) => byPrincipal(createQuota(limitOf(total), total)),
     limitOf
   }
 }

@@ -1,4 +1,4 @@
-import { seesOutput } from '../catalog/caller.ts'
+import { isAdministrator } from '../domain/access/access.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import type { MemberChanges, Payload } from '../json/payload.ts'
 import { codes } from '../protocol/jsonrpc.ts'
@@ -100,7 +100,7 @@ export class CallReplies {
       return reply.close()
     }
     const { reason, status, retryAfter } = failure
-    const audience = { withOutput: seesOutput(context.caller) }
+    const audience = { withOutput: isAdministrator(context.caller) }
     const { stderr: _, ...explanation } = detailsOf(failure, audience)
     // a plain HTTP 429, as long as no stream has begun (mcp-proxy.md#error-bodies)
     if (reason === 'limited' && !reply.isStream) {

@@ -2,7 +2,7 @@ import { isLogLevel } from '../domain/log-levels.ts'
 import { joinParams, type ExtraParams } from '../protocol/notifications.ts'
 import type { ResourceTarget } from '../catalog/scope.ts'
 import type { Answer } from '../upstream/transport/call.ts'
-import { seesOutput } from '../catalog/caller.ts'
+import { isAdministrator } from '../domain/access/access.ts'
 import { messageOf, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { McpRefusals } from './mcp-refusals.ts'
 import type { RequestContext } from './sessions/request-context.ts'
@@ -116,7 +116,7 @@ class SubscribeMethod {
       .requestSubscription(context, session, server, 'resources/subscribe', uri)
       .catch((error: unknown) => {
         if (error instanceof UpstreamFailure)
-          throw refuse(context, codes.internal, messageOf(error, { withOutput: seesOutput(context.caller) }))
+          throw refuse(context, codes.internal, messageOf(error, { withOutput: isAdministrator(context.caller) }))
         throw error
       })
     if (!recordSubscribeAnswer(server.stored.negotiation!, answer)) throw notSubscribable(context)

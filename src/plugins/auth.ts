@@ -1,14 +1,13 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config/config.ts'
+import { accessProblem, isAdministrator, type Access } from '../domain/access/access.ts'
 import { parseCredentials } from '../domain/credentials.ts'
 import { NOT_INITIALIZED } from '../domain/error-codes.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../lib/errors.ts'
 import { createFailedLogins } from '../http/failed-logins.ts'
 import { readTraceHeaders } from '../protocol/trace-context.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
-
-type Access = 'public' | 'user' | 'admin' | 'client'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,15 +22,29 @@ declare module 'fastify' {
 /** Returns the authenticated caller of a request with the fields that the audit log records of the request. */
 export function callerOf({ caller, address, id, headers }: FastifyRequest): Caller {
   if (!caller) throw forbidden('no caller is known for this request')
-  const { kind, name, key, allowed, tokenHash } = caller
+  const { kind, name, key, allowed, tokenHash, tokenId, scopes } = caller
   // no spread: this runs on each call over REST
-  const whole = { kind, name, key, allowed, tokenHash, address, requestId: id, trace: readTraceHeaders(headers) }
+  const whole = {
+    kind,
+    name,
+    key,
+    allowed,
+    tokenHash,
+    tokenId,
+    scopes,
+    address,
+    requestId: id,
+    trace: readTraceHeaders(headers)
+  }
   return whole satisfies { readonly [K in keyof Required<Caller>]: Caller[K] }
 }
 
 /** Required token by access, for error messages. */
 const requiredTokens: Record<Exclude<Access, 'public'>, string> = {
+  self: 'the access token of a user or administrator',
   user: 'the access token of a user or administrator',
+  call: 'the access token of a user or administrator',
+  auditor: 'the access token of an administrator',
   admin: 'the access token of an administrator',
   client: 'the access token of an MCP client'
 }
@@ -39,6 +52,7 @@ const requiredTokens: Record<Exclude<Access, 'public'>, string> = {
 const kindNames: Record<Caller['kind'], string> = {
   development: 'nobody',
   admin: 'an administrator',
+  auditor: 'an auditor',
   user: 'a user',
   client: 'an MCP client'
 }
@@ -49,15 +63,21 @@ function refuse(reply: FastifyReply, challenge: string, error: AppError): never 
   throw error
 }
 
-/** Throws unless a principal of this kind may call a route with this access (http-contract.md#roles). */
-function checkKind({ kind }: Caller, access: Access, reply: FastifyReply): void {
-  if (access === 'client') {
-    if (kind === 'client') return
-    const text = `MCP endpoints need ${requiredTokens.client}; the given one belongs to ${kindNames[kind]}`
+/** Throws unless the caller may call a route with this access (http-contract.md#roles). */
+function checkAccess(caller: Caller, access: Exclude<Access, 'public'>, reply: FastifyReply): void {
+  const problem = accessProblem(caller, access)
+  if (!problem) return
+  const { kind, scopes } = caller
+  if (problem.kind === 'scope') {
+    const text = `this needs an access token with the scope "${problem.scope}"`
+    return refuse(reply, `Bearer error="insufficient_scope", scope="${problem.scope}"`, forbidden(text))
+  }
+  const belongs = `the given one belongs to ${kindNames[kind]}`
+  if (access === 'client' && scopes === undefined) {
+    const text = `MCP endpoints need ${requiredTokens.client}; ${belongs}`
     return refuse(reply, 'Bearer error="invalid_token"', unauthorized(text))
   }
-  if (kind === 'admin' || (kind === 'user' && access === 'user')) return
-  const text = `this needs ${requiredTokens[access as 'user' | 'admin']}; the given one belongs to ${kindNames[kind]}`
+  const text = `this needs ${requiredTokens[access]}; ${belongs}`
   refuse(reply, 'Bearer error="insufficient_scope"', forbidden(text))
 }
 
@@ -118,9 +138,9 @@ export default fp<AuthOptions>(
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
       if (!app.gateway.initialized) throw forbidden('server is not initialized', NOT_INITIALIZED)
       request.caller = authenticate(request, reply, access)
-      if (!is404) checkKind(request.caller, access, reply)
+      if (!is404 && access !== 'public') checkAccess(request.caller, access, reply)
       // MCP routes decide after reading the body
-      if (request.overloadError && access !== 'client' && request.caller.kind !== 'admin') throw request.overloadError
+      if (request.overloadError && access !== 'client' && !isAdministrator(request.caller)) throw request.overloadError
     }
 
     app.decorateRequest('caller', null)

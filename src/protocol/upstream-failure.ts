@@ -100,7 +100,7 @@ export function redactFailure(failure: UpstreamFailure, redact: (text: string) =
 
 /**
  * Whether the reader of a failure gets what the program wrote on stderr. A program that serves several callers may quote
- * their calls there, so only administrators and development mode do (`seesOutput`).
+ * their calls there, so only administrators and development mode do (`isAdministrator`).
  */
 export interface Audience {
   readonly withOutput: boolean

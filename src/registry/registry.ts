@@ -39,7 +39,13 @@ import type { MasterKeys } from './crypto/envelope-encryption.ts'
 import { databaseKeyId, requireEncryptionKeys } from './crypto/encryption-keys.ts'
 import { decryptSecrets } from './crypto/server-secrets.ts'
 import { readVersion } from './state.ts'
-import { createPrincipalRepository, requireValidToken } from './repositories/principals.ts'
+import {
+  createAccessTokenRepository,
+  createAccessTokenStore,
+  requireValidToken,
+  type AccessTokenStore
+} from './repositories/access-tokens.ts'
+import { createPrincipalRepository } from './repositories/principals.ts'
 import type { ConnectionConfig } from './repositories/server-rows.ts'
 import { tryStartRefresh, createServerRepository, hasPlainSecrets, readConfigs } from './repositories/servers.ts'
 import { openStore, type Store, type StoreOptions } from './store/store.ts'
@@ -59,6 +65,7 @@ export interface Transaction {
   readonly items: ReturnType<typeof createItemRepository>
   readonly groups: ReturnType<typeof createGroupRepository>
   readonly principals: ReturnType<typeof createPrincipalRepository>
+  readonly accessTokens: ReturnType<typeof createAccessTokenRepository>
   readonly tokens: ReturnType<typeof createTokenRepository>
 }
 
@@ -133,6 +140,7 @@ export interface Registry {
   readonly oauthSessions: OAuthSessions
   readonly sessionEnds: SessionEnds
   readonly tokens: TokenStore
+  readonly accessTokens: AccessTokenStore
   readonly catalogue: CatalogueStore
   /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
@@ -210,6 +218,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     onDropped: (count) => refusalLog.recordDropped('calls.dropped', count),
     batch: CALL_BATCH_SIZE
   })
+  const accessTokens = createAccessTokenStore(db, onError)
   const closeCalls = async () => {
     const lost = await calls.close()
     if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
@@ -275,6 +284,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     oauthSessions: createOAuthSessions(db, keys),
     sessionEnds: createSessionEnds(db, store.listener !== undefined),
     tokens: createTokenStore(db, keys),
+    accessTokens,
     catalogue: createCatalogueStore(db),
     rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(rootKey, label),
@@ -287,7 +297,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       }),
     async close() {
       for (const expiry of expiries) if (expiry) expiry.stop()
-      await Promise.all([closeCalls(), refusalLog.close()])
+      await Promise.all([closeCalls(), refusalLog.close(), accessTokens.close()])
       await sync.close()
       await store.close()
     }
@@ -297,7 +307,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
 async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
     const { version, key } = await lockGatewayRow(trx)
-    if (change.tokenHash) await requireValidToken(trx, change.tokenHash)
+    await requireValidToken(trx, change)
     const effects: Effect[] = []
     const recordEffect = (effect: Effect) => void effects.push(effect)
     const encryptionKeys = () => requireEncryptionKeys(keys, key)
@@ -307,6 +317,7 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
       items: createItemRepository(context),
       groups: createGroupRepository(context),
       principals: createPrincipalRepository(context),
+      accessTokens: createAccessTokenRepository(context),
       tokens: createTokenRepository(context)
     })
     if (effects.length === 0) return { result, version: undefined }

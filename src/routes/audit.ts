@@ -7,7 +7,7 @@ export const audit: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/audit',
     {
-      config: { access: 'admin' },
+      config: { access: 'auditor' },
       schema: {
         tags: ['audit'],
         operationId: 'listAuditEntries',

@@ -1,14 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import type { Caller } from '../catalog/caller.ts'
+import { isAdministrator } from '../domain/access/access.ts'
 import { explain } from '../domain/failures/explain.ts'
 import { withoutServerPrefix } from '../domain/server-error.ts'
 import { notFound } from '../lib/errors.ts'
+import { callerOf } from '../plugins/auth.ts'
 import { Call, CallCauses, CallFilter, CallPage, CausesQuery, type CallEntry } from '../schemas/call.ts'
 import { errorResponses, ref, Text } from '../schemas/shared.ts'
 import { Stats, StatsQuery } from '../schemas/stats.ts'
 
 const tags = ['calls']
 const config = { access: 'admin' } as const
+const reading = { access: 'auditor' } as const
 
 /** Row ids are decimal numbers; any other id is a 404. */
 const rowId = /^\d{1,18}$/
@@ -19,12 +23,26 @@ const explanationOf = ({ outcome, error, stderr }: CallEntry) =>
     ? explain({ message: withoutServerPrefix(error), stderr: stderr?.split('\n') })
     : undefined
 
+/** Removes what callers sent and servers said, for callers who may read everything else. */
+function withoutContents({
+  arguments: _arguments,
+  result: _result,
+  stderr: _stderr,
+  error,
+  ...call
+}: CallEntry): CallEntry {
+  return error === undefined || call.outcome === 'tool_error' ? call : { ...call, error }
+}
+
+/** Returns a call as the caller may read it. */
+const callFor = (caller: Caller, call: CallEntry): CallEntry => (isAdministrator(caller) ? call : withoutContents(call))
+
 /** Routes of the call log (security-model.md#audit). Read-only: no route changes or deletes a call. */
 export const calls: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/calls',
     {
-      config,
+      config: reading,
       schema: {
         tags,
         operationId: 'listCalls',
@@ -36,7 +54,7 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { limit = 100, ...filter } = request.query
       const rows = await app.registry.calls.list({ ...filter, limit: limit + 1 })
-      const page = rows.slice(0, limit)
+      const page = rows.slice(0, limit).map((call) => callFor(callerOf(request), call))
       return { calls: page, ...(rows.length > limit ? { next_before: page.at(-1)!.id } : {}) }
     }
   )
@@ -60,27 +78,29 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/calls/:id',
     {
-      config,
+      config: reading,
       schema: {
         tags,
         operationId: 'getCall',
         summary: 'Get a call',
-        description: 'Includes arguments and result if they were recorded.',
+        description: 'Includes arguments and result if they were recorded; for administrators only.',
         params: Type.Object({ id: Text({ minLength: 1 }) }),
         response: { 200: ref(Call), ...errorResponses(404) }
       }
     },
-    async ({ params: { id } }) => {
+    async (request) => {
+      const { id } = request.params
       const call = rowId.test(id) ? await app.registry.calls.find(id) : undefined
       if (!call) throw notFound('call', id)
-      return { ...call, ...explanationOf(call) }
+      const shown = callFor(callerOf(request), call)
+      return { ...shown, ...explanationOf(shown) }
     }
   )
 
   app.get(
     '/stats',
     {
-      config,
+      config: reading,
       schema: {
         tags,
         operationId: 'getStats',

@@ -62,7 +62,7 @@ function addReads(app: App): void {
   app.get(
     '/catalogue',
     {
-      config,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'searchCatalogue',
@@ -96,7 +96,7 @@ function addReads(app: App): void {
   app.get(
     '/catalogue/:name',
     {
-      config,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'getCatalogueServer',

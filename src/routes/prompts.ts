@@ -46,7 +46,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/prompts/render',
     {
-      config,
+      config: { access: 'call' },
       schema: {
         tags,
         operationId: 'renderPrompt',

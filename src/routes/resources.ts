@@ -79,7 +79,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/resources/read',
     {
-      config,
+      config: { access: 'call' },
       schema: {
         tags,
         operationId: 'readResource',

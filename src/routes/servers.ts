@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { Caller } from '../catalog/caller.ts'
+import { isAuditor } from '../domain/access/access.ts'
 import { recognizeBody } from '../domain/import/recognize.ts'
 import { AppError, invalid } from '../lib/errors.ts'
 import { refuseEncoding } from '../plugins/json-body.ts'
@@ -50,19 +51,17 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
   addConfigs(app)
 }
 
-const isAdmin = (kind: Caller['kind']) => kind === 'admin' || kind === 'development'
-
-/** Returns the health of servers by name; errors and figures of calls are for administrators. */
-const healthOf = (views: readonly ServerView[], { kind }: Caller): Map<string, ServerHealthRecord> =>
+/** Returns the health of servers by name; errors and figures of calls are for administrators and auditors. */
+const healthOf = (views: readonly ServerView[], caller: Caller): Map<string, ServerHealthRecord> =>
   new Map(
     views.map(({ name, status, status_since, last_error, tool_count, prompt_count, resource_count, stats_24h }) => [
       name,
       {
         status,
         ...(status_since === undefined ? {} : { since: status_since }),
-        ...(isAdmin(kind) && last_error !== undefined ? { last_error } : {}),
+        ...(isAuditor(caller) && last_error !== undefined ? { last_error } : {}),
         ...{ tool_count, prompt_count, resource_count },
-        ...(isAdmin(kind) && stats_24h
+        ...(isAuditor(caller) && stats_24h
           ? {
               calls_24h: {
                 calls: stats_24h.calls,
@@ -248,7 +247,7 @@ function addSwitches(app: App): void {
   app.get(
     '/servers/:name/switches',
     {
-      config: admin,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'getServerSwitches',

@@ -32,7 +32,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
   app.get(
     '/tool-groups',
     {
-      config,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'listToolGroups',
@@ -65,7 +65,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
   app.get(
     '/tool-groups/:name',
     {
-      config,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'getToolGroup',
@@ -80,7 +80,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
   app.get(
     '/tool-groups/:name/effective-tools',
     {
-      config,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'listEffectiveTools',

@@ -48,7 +48,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/tools/invoke',
     {
-      config,
+      config: { access: 'call' },
       schema: {
         tags,
         operationId: 'invokeTool',

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { OpenObject, ref, StringEnum, Text } from './shared.ts'
 
-const kinds = ['development', 'admin', 'user', 'client', 'system', 'anonymous'] as const
+const kinds = ['development', 'admin', 'auditor', 'user', 'client', 'system', 'anonymous'] as const
 const outcomes = ['begun', 'ok', 'refused', 'failed'] as const
 
 /** One entry of the audit log; members that do not apply are absent. */

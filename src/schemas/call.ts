@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { explanationMembers, ref, StringEnum, Text } from './shared.ts'
 
 const kinds = ['tool', 'prompt', 'resource', 'completion'] as const
-const callerKinds = ['development', 'admin', 'user', 'client'] as const
+const callerKinds = ['development', 'admin', 'auditor', 'user', 'client'] as const
 const protocols = ['rest', 'legacy', 'modern'] as const
 const outcomes = ['ok', 'task', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 

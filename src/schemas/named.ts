@@ -3,6 +3,7 @@ import { AuditEntry, AuditPage } from './audit.ts'
 import { Call, CallCauses, CallPage } from './call.ts'
 import { CatalogueDetails, CatalogueInstall, CataloguePage, CataloguePlan, CatalogueServer } from './catalogue.ts'
 import { KeyRotation } from './keys.ts'
+import { AccessToken, AccessTokenInput, Account, IssuedAccessToken } from './access-token.ts'
 import {
   Client,
   ClientInput,
@@ -10,6 +11,7 @@ import {
   Initialized,
   IssuedClient,
   IssuedUser,
+  RoleInput,
   TokenInput,
   User,
   UserInput
@@ -94,7 +96,12 @@ export const namedSchemas: readonly TSchema[] = [
   Initialized,
   User,
   UserInput,
+  AccessToken,
+  AccessTokenInput,
+  Account,
+  IssuedAccessToken,
   IssuedUser,
+  RoleInput,
   TokenInput,
   Client,
   ClientInput,

@@ -13,14 +13,19 @@ const OwnToken = Type.Optional(
 
 const IssuedToken = Type.String({ description: 'Shown only once; the gateway stores only its hash' })
 
-const roles = ['user', 'admin'] as const
+const roles = ['user', 'admin', 'auditor'] as const
 
 export const Initialized = Type.Object(
   { status: StringEnum(['initialized']), admin_access_token: IssuedToken },
   { $id: 'Initialized' }
 )
 
-const user = { name: Type.String(), username: Type.String(mcpJungleAlias('name')), role: StringEnum(roles) }
+const user = {
+  name: Type.String(),
+  username: Type.String(mcpJungleAlias('name')),
+  role: StringEnum(roles),
+  suspended: Type.Optional(Type.Literal(true, { description: 'Present if none of the tokens is accepted' }))
+}
 
 export const User = Type.Object(user, { $id: 'User' })
 
@@ -39,6 +44,8 @@ export const UserInput = Type.Object(
   },
   { $id: 'UserInput', additionalProperties: false, description: '`name` or `username` is required.' }
 )
+
+export const RoleInput = Type.Object({ role: StringEnum(roles) }, { $id: 'RoleInput', additionalProperties: false })
 
 export const IssuedUser = Type.Object({ ...user, access_token: IssuedToken }, { $id: 'IssuedUser' })
 

@@ -25,7 +25,11 @@ const forUsers = new Set([
   'GET /api/v0/resource',
   'POST /api/v0/resources/read',
   'POST /api/v0/resources/get',
-  'GET /api/v0/users/whoami'
+  'GET /api/v0/users/whoami',
+  'GET /api/v0/me',
+  'GET /api/v0/me/tokens',
+  'POST /api/v0/me/tokens',
+  'DELETE /api/v0/me/tokens/{id}'
 ])
 
 const routes = Object.entries(paths).flatMap(([path, operations]) =>

@@ -121,7 +121,7 @@ test('users and clients are made of what is documented, and of nothing else', { 
   const rule = 'must be 16 to 1024 visible ASCII characters without white space'
   const bad: [path: string, body: object, error: string][] = [
     ['users', {}, '"name" is required'],
-    ['users', { name: 'u', role: 'root' }, '"role" must be one of user, admin'],
+    ['users', { name: 'u', role: 'root' }, '"role" must be one of user, admin, auditor'],
     ['users', { name: 'u', is_admin: true }, 'unknown member "is_admin"'],
     ['users', { name: 'u', access_token_ref: { env: 'X' } }, 'unknown member "access_token_ref"'],
     ['users', { name: 'u', access_token: 'too-short' }, `"access_token" ${rule}`],

@@ -52,7 +52,7 @@ for (const engine of engines) {
       ['admin a', 'user b', 'client B', 'client a']
     )
     assert.deepEqual(
-      principals.map(({ tokenHash }) => Buffer.from(tokenHash)),
+      principals.map(({ tokens }) => Buffer.from(tokens[0]!.hash)),
       ['4', '2', '3', '1'].map(hash)
     )
     const last = principals.at(-1)!
@@ -100,7 +100,7 @@ for (const engine of engines) {
     assert.equal(app?.id, before.principals[1]?.id)
     assert.equal(await write(registry, (tx) => tx.replaceUserToken('ann', hash('3'))), 'user')
     const [rotated, same] = latest().principals
-    assert.deepEqual([rotated?.id, Buffer.from(rotated!.tokenHash)], [ann?.id, hash('3')])
+    assert.deepEqual([rotated?.id, Buffer.from(rotated!.tokens[0]!.hash)], [ann?.id, hash('3')])
     assert.equal(same, app)
   })
 

@@ -9,6 +9,7 @@ import type {
   StoredGroup,
   StoredItem,
   StoredServer,
+  StoredToken,
   StoredUser,
   Negotiation
 } from '../../src/registry/model/model.ts'
@@ -84,12 +85,23 @@ export const storedGroup = (name: string, more: Partial<StoredGroup> = {}): Stor
 export const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** Returns a user whose access token is its name. */
-export const storedUser = (name: string, kind: 'admin' | 'user' = 'user'): StoredUser => ({
+export const storedUser = (name: string, kind: StoredUser['kind'] = 'user'): StoredUser => ({
   id: `id-${name}`,
   kind,
   name,
-  tokenHash: sha256(name),
+  active: true,
+  tokens: [storedToken(name)],
   revision: '1'
+})
+
+/** Returns a static token; `more` makes it a personal one. */
+export const storedToken = (token: string, more: Partial<StoredToken> = {}): StoredToken => ({
+  id: `id-of-${token}`,
+  hash: sha256(token),
+  kind: 'static',
+  scopes: null,
+  expiresAt: null,
+  ...more
 })
 
 /** Returns a client whose access token is its name. */
@@ -99,7 +111,7 @@ export const storedClient = (name: string, allowed_servers: readonly string[] = 
   name,
   description: null,
   allowed_servers,
-  tokenHash: sha256(name),
+  tokens: [storedToken(name)],
   revision: '1'
 })
 

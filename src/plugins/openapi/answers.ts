@@ -8,9 +8,12 @@ const takesBody = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 /** Tokens that the route refuses with 403, by access; undefined if the token is never the reason. */
 const tokenRefusals = {
   public: undefined,
-  user: 'The token belongs to an MCP client',
-  admin: 'The token does not belong to an administrator',
-  client: undefined
+  self: 'The token belongs to an MCP client',
+  user: 'The token belongs to an MCP client, or lacks the scope',
+  call: 'The token belongs to an MCP client or an auditor, or lacks the scope',
+  auditor: 'The token belongs to neither an auditor nor an administrator, or lacks the scope',
+  admin: 'The token does not belong to an administrator, or lacks the scope',
+  client: 'The personal access token lacks the scope'
 } as const
 
 /** Adds the refused tokens to the reasons for a 403 that all routes have. */

@@ -48,7 +48,15 @@ function describeFormats(part: unknown): void {
 }
 
 /** Security schemes by the `access` of a route. */
-const schemes = { public: [], user: ['token'], admin: ['token'], client: ['clientToken'] } as const
+const schemes = {
+  public: [],
+  self: ['token'],
+  user: ['token'],
+  call: ['token'],
+  auditor: ['token'],
+  admin: ['token'],
+  client: ['clientToken']
+} as const
 
 /**
  * Returns the route's schema with its security scheme and common responses. A development gateway requires no token.

@@ -1,6 +1,6 @@
 export const about = `Management API and MCP endpoints of the gateway. Every response of the management API that is not 2xx is \`{error}\`, in some cases with a machine-readable \`code\`. A method that a path does not support is a 405.
 
-Development mode has no authentication. In enterprise mode the management API requires the token of a user or administrator, and the MCP endpoints require the token of an MCP client.`
+Development mode has no authentication. In enterprise mode the management API requires the token of a user or administrator, and the MCP endpoints require the token of an MCP client, or a personal access token with the scope \`mcp\`.`
 
 /** Groups of operations, in display order. */
 export const tags = [
@@ -11,7 +11,8 @@ export const tags = [
   { name: 'prompts', description: 'Prompts of the registered servers: list, render, enable and disable' },
   { name: 'resources', description: 'Resources of the registered servers: list, read, enable and disable' },
   { name: 'tool groups', description: 'MCP endpoints with selected tools' },
-  { name: 'users', description: 'Users and administrators of the management API, in enterprise mode' },
+  { name: 'me', description: 'The own account and its access tokens, in enterprise mode' },
+  { name: 'users', description: 'Users of the management API, their roles and access tokens, in enterprise mode' },
   { name: 'clients', description: 'MCP clients and the servers that each may use, in enterprise mode' },
   { name: 'calls', description: 'Log and statistics of calls' },
   { name: 'audit', description: 'Log of changes and refusals' },
@@ -24,8 +25,12 @@ export const tags = [
 ] as const
 
 export const securitySchemes = {
-  token: { type: 'http', scheme: 'bearer', description: 'Access token of a user or administrator' },
-  clientToken: { type: 'http', scheme: 'bearer', description: 'Access token of an MCP client' }
+  token: { type: 'http', scheme: 'bearer', description: 'Access token of a user' },
+  clientToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Access token of an MCP client, or a personal access token with the scope `mcp`'
+  }
 } as const
 
 /** Rules by transport that `routes/server-config.ts` enforces with its own messages. */

@@ -1,5 +1,6 @@
 /** Types of stored records and of the registry state that the gateway serves from. */
 
+import type { Role, TokenScope } from '../../domain/access/access.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { LeftOutItem } from '../../schemas/left-out.ts'
 
@@ -179,18 +180,36 @@ export interface StoredGroup extends GroupConfig {
   readonly createdAt: string
 }
 
+/** `static`: issued by an administrator, one for each user or client; `personal`: issued by its user */
+export type TokenKind = 'static' | 'personal'
+
+/** Access token of a user or client */
+export interface StoredToken {
+  /** Permanent id, never reused */
+  readonly id: string
+  /** SHA-256 of the token */
+  readonly hash: Uint8Array
+  readonly kind: TokenKind
+  /** Null: all rights of the owner */
+  readonly scopes: readonly TokenScope[] | null
+  /** Milliseconds since 1970; null if it does not expire */
+  readonly expiresAt: number | null
+}
+
 interface StoredTokenHolder {
   /** Never reused, so that nothing bound to it applies to a later principal with the same name */
   readonly id: string
   readonly name: string
-  /** SHA-256 of the access token */
-  readonly tokenHash: Uint8Array
+  /** Expired ones included */
+  readonly tokens: readonly StoredToken[]
   /** Registry version of the last change, as text */
   readonly revision: string
 }
 
 export interface StoredUser extends StoredTokenHolder {
-  readonly kind: 'admin' | 'user'
+  readonly kind: Role
+  /** False: suspended; none of the user's tokens is accepted */
+  readonly active: boolean
 }
 
 /** Configuration of an MCP client */
@@ -207,10 +226,7 @@ export interface StoredClient extends StoredTokenHolder, ClientConfig {
   readonly kind: 'client'
 }
 
-/**
- * Principal with an access token in enterprise mode. Immutable: a replica keeps the same object until the revision
- * changes.
- */
+/** Principal in enterprise mode. Immutable: a replica keeps the same object until the revision changes. */
 export type StoredPrincipal = StoredUser | StoredClient
 
 /**
@@ -308,7 +324,7 @@ export interface OAuthSession {
 
 /** Actor of an audited action: a principal, the gateway itself (`system`), or an unknown caller */
 export interface Actor {
-  readonly kind: 'development' | 'admin' | 'user' | 'client' | 'system' | 'anonymous'
+  readonly kind: 'development' | Role | 'client' | 'system' | 'anonymous'
   readonly name: string
 }
 

@@ -1,7 +1,8 @@
+import type { Role } from '../../domain/access/access.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
 import type { CallEntry } from '../../schemas/call.ts'
-import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode } from './model.ts'
+import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode, TokenKind } from './model.ts'
 
 /** bigint, read as text so that no digit is lost; pglite.ts sets a parser, pg does so by default */
 type Bigint = ColumnType<string, string, string>
@@ -69,7 +70,9 @@ export interface Tables {
   users: {
     id: string
     name: string
-    role: 'admin' | 'user'
+    role: Role
+    role_source: ColumnType<'manual' | 'mapped', never, 'manual' | 'mapped'>
+    active: Generated<boolean>
     revision: Bigint
     created_at: Timestamp
   }
@@ -82,12 +85,21 @@ export interface Tables {
     revision: Bigint
     created_at: Timestamp
   }
-  /** Each row belongs to one user or to one client. */
+  /** Each row belongs to one user or to one client; a client has one. */
   access_tokens: {
+    id: ColumnType<string, string | undefined, never>
     /** SHA-256 of the token */
     hash: Uint8Array
     user_id: ColumnType<string | null, string | undefined, never>
     client_id: ColumnType<string | null, string | undefined, never>
+    kind: ColumnType<TokenKind, TokenKind | undefined, never>
+    /** Null for static tokens */
+    name: ColumnType<string | null, string | undefined, never>
+    /** JSON array; null: all rights of the owner */
+    scopes: ColumnType<string | null, string | undefined, never>
+    expires_at: ColumnType<Date | null, Date | null | undefined, never>
+    /** Day of the last use, as text */
+    last_used_on: ColumnType<string | null, never, RawBuilder<string>>
     created_at: Timestamp
   }
   upstream_oauth_sessions: {

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
-import { AppError, conflict, notFound, unauthorized } from '../../lib/errors.ts'
+import type { Role } from '../../domain/access/access.ts'
+import { AppError, conflict, notFound } from '../../lib/errors.ts'
+import { addToken, requireAdministrator, tokenColumns, toStoredToken } from './access-tokens.ts'
 import type { WriteContext } from './context.ts'
 import { isUniqueViolation } from '../store/failures.ts'
-import type { ClientConfig, StoredClient, StoredPrincipal, StoredUser } from '../model/model.ts'
+import type { ClientConfig, StoredClient, StoredPrincipal, StoredToken, StoredUser } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
 
 /** Principals read by one statement, so that no query is unbounded */
@@ -15,7 +17,7 @@ export const FIRST_ADMIN = 'admin'
 
 export interface UserConfig {
   readonly name: string
-  readonly role: 'admin' | 'user'
+  readonly role: Role
 }
 
 /** Changes to a client; absent members stay as they are */
@@ -32,23 +34,7 @@ const fromRow = ({ description, allowed_servers }: ClientRow): Omit<ClientConfig
   allowed_servers: JSON.parse(allowed_servers) as string[]
 })
 
-/**
- * Creates the repository of users and clients for a write. Uniqueness is enforced by constraints: a 409 aborts the
- * transaction.
- */
-export function createPrincipalRepository({ db, version, recordEffect }: WriteContext) {
-  const addToken = async (hash: Uint8Array, owner: { user_id: string } | { client_id: string }): Promise<void> => {
-    try {
-      await db
-        .insertInto('access_tokens')
-        .values({ hash, ...owner })
-        .execute()
-    } catch (error) {
-      throw isUniqueViolation(error, 'access_tokens_pkey')
-        ? new AppError(409, 'the access token belongs to another user or client')
-        : error
-    }
-  }
+function createUserRepository({ db, version, recordEffect }: WriteContext) {
   const createUser = async ({ name, role }: UserConfig, tokenHash: Uint8Array): Promise<void> => {
     const id = randomUUID()
     try {
@@ -56,7 +42,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
     } catch (error) {
       throw isUniqueViolation(error, 'users_name_key') ? conflict('user', name) : error
     }
-    await addToken(tokenHash, { user_id: id })
+    await addToken(db, { user_id: id }, tokenHash)
     recordEffect({ after: { role, ...auditedToken(tokenHash) } })
   }
 
@@ -74,7 +60,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
       await createUser({ name: FIRST_ADMIN, role: 'admin' }, tokenHash)
     },
 
-    /** Replaces a user's token, keeps the role and returns it. Throws a 404 AppError. */
+    /** Replaces a user's static token, keeps personal tokens and the role, and returns the role. Throws a 404 AppError. */
     async replaceUserToken(name: string, tokenHash: Uint8Array): Promise<UserConfig['role']> {
       const user = await db
         .updateTable('users')
@@ -86,9 +72,10 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
       const before = await db
         .deleteFrom('access_tokens')
         .where('user_id', '=', user.id)
+        .where('kind', '=', 'static')
         .returning('hash')
         .executeTakeFirst()
-      await addToken(tokenHash, { user_id: user.id })
+      await addToken(db, { user_id: user.id }, tokenHash)
       recordEffect({ before: auditedToken(before?.hash), after: auditedToken(tokenHash) })
       return user.role
     },
@@ -99,10 +86,50 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
     async removeUser(name: string): Promise<void> {
       const removed = await db.deleteFrom('users').where('name', '=', name).returning('role').executeTakeFirst()
       if (!removed) throw notFound('user', name)
-      if (removed.role === 'admin') await requireAdmin(db)
+      if (removed.role === 'admin') await requireAdministrator(db, 'the last administrator cannot be removed')
       recordEffect({ before: removed })
     },
 
+    /**
+     * Changes the role of a user; returns false for a suspended one. Writes nothing if nothing differs. Throws a 404
+     * AppError, and a 409 for the last administrator.
+     */
+    async changeRole(name: string, role: Role): Promise<boolean> {
+      const before = await db.selectFrom('users').select(['role', 'active']).where('name', '=', name).executeTakeFirst()
+      if (!before) throw notFound('user', name)
+      if (before.role === role) return before.active
+      await db
+        .updateTable('users')
+        .set({ role, role_source: 'manual', revision: version })
+        .where('name', '=', name)
+        .execute()
+      if (before.role === 'admin') {
+        await requireAdministrator(db, 'the role of the last administrator cannot be changed')
+      }
+      recordEffect({ before: { role: before.role }, after: { role } })
+      return before.active
+    },
+
+    /**
+     * Suspends or resumes a user, and returns the role. Writes nothing if nothing differs. Throws a 404 AppError, and a
+     * 409 for the last administrator.
+     */
+    async setActive(name: string, active: boolean): Promise<Role> {
+      const before = await db.selectFrom('users').select(['role', 'active']).where('name', '=', name).executeTakeFirst()
+      if (!before) throw notFound('user', name)
+      if (before.active === active) return before.role
+      await db.updateTable('users').set({ active, revision: version }).where('name', '=', name).execute()
+      if (!active && before.role === 'admin') {
+        await requireAdministrator(db, 'the last administrator cannot be suspended')
+      }
+      recordEffect({ before: { active: before.active }, after: { active } })
+      return before.role
+    }
+  }
+}
+
+function createClientRepository({ db, version, recordEffect }: WriteContext) {
+  return {
     async createClient({ name, description, allowed_servers }: ClientConfig, tokenHash: Uint8Array): Promise<void> {
       const id = randomUUID()
       const row = { id, name, description, allowed_servers: JSON.stringify(allowed_servers), revision: version }
@@ -111,7 +138,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
       } catch (error) {
         throw isUniqueViolation(error, 'clients_name_key') ? conflict('client', name) : error
       }
-      await addToken(tokenHash, { client_id: id })
+      await addToken(db, { client_id: id }, tokenHash)
       recordEffect({ after: { description, allowed_servers, ...auditedToken(tokenHash) } })
     },
 
@@ -121,7 +148,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
         .selectFrom('clients')
         .innerJoin('access_tokens', 'client_id', 'clients.id')
         .select(['clients.id', 'description', 'allowed_servers', 'hash'])
-        .where('name', '=', name)
+        .where('clients.name', '=', name)
         .executeTakeFirst()
       if (!found) throw notFound('client', name)
       const before = fromRow(found)
@@ -130,7 +157,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
       if (isDeepStrictEqual(before, after) && !isNewToken) return { name, ...after }
       if (isNewToken) {
         await db.deleteFrom('access_tokens').where('client_id', '=', found.id).execute()
-        await addToken(tokenHash, { client_id: found.id })
+        await addToken(db, { client_id: found.id }, tokenHash)
       }
       await db
         .updateTable('clients')
@@ -156,16 +183,14 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
   }
 }
 
-/** Throws a 401 AppError if the caller's token has been revoked while the write was being prepared. */
-export async function requireValidToken(db: Db, hash: Uint8Array): Promise<void> {
-  const found = await db.selectFrom('access_tokens').select('user_id').where('hash', '=', hash).executeTakeFirst()
-  if (!found?.user_id) throw unauthorized('the access token is no longer valid')
-}
-
-async function requireAdmin(db: Db): Promise<void> {
-  const other = await db.selectFrom('users').select('id').where('role', '=', 'admin').limit(1).executeTakeFirst()
-  if (!other) throw new AppError(409, 'the last administrator cannot be removed')
-}
+/**
+ * Creates the repository of users and clients for a write. Uniqueness is enforced by constraints: a 409 aborts the
+ * transaction.
+ */
+export const createPrincipalRepository = (context: WriteContext) => ({
+  ...createUserRepository(context),
+  ...createClientRepository(context)
+})
 
 /**
  * Returns users, then clients, each ordered by name; those in `known` with an unchanged revision are not read again.
@@ -193,23 +218,30 @@ const comparePrincipals = (a: StoredPrincipal, b: StoredPrincipal) => rank(a) - 
 async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> {
   const rows = await db
     .selectFrom('users')
-    .innerJoin('access_tokens', 'user_id', 'users.id')
-    .select(['users.id', 'name', 'role', 'revision', 'hash'])
-    .where(sql<boolean>`users.id = any(${ids}::uuid[])`)
+    .select(['id', 'name', 'role', 'active', 'revision'])
+    .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
-  return rows.map(({ role, hash, ...row }) => ({ ...row, kind: role, tokenHash: hash }))
+  const tokens = new Map<string, StoredToken[]>(rows.map(({ id }) => [id, []]))
+  const found = await db
+    .selectFrom('access_tokens')
+    .select(['user_id', ...tokenColumns])
+    .where(sql<boolean>`user_id = any(${ids}::uuid[])`)
+    .execute()
+  for (const { user_id, ...token } of found) tokens.get(user_id!)!.push(toStoredToken(token))
+  return rows.map(({ id, role, ...row }) => ({ id, ...row, kind: role, tokens: tokens.get(id)! }))
 }
 
 async function readClients(db: Db, ids: readonly string[]): Promise<StoredClient[]> {
   const rows = await db
     .selectFrom('clients')
     .innerJoin('access_tokens', 'client_id', 'clients.id')
-    .select(['clients.id', 'name', 'description', 'allowed_servers', 'revision', 'hash'])
+    .select(['clients.id as clientId', 'clients.name as clientName', 'description', 'allowed_servers', 'revision'])
+    .select(tokenColumns)
     .where(sql<boolean>`clients.id = any(${ids}::uuid[])`)
     .execute()
-  return rows.map(({ id, name, revision, hash, ...row }) => ({
-    ...{ id, name, revision, ...fromRow(row) },
+  return rows.map(({ clientId, clientName, revision, description, allowed_servers, ...token }) => ({
+    ...{ id: clientId, name: clientName, revision, ...fromRow({ description, allowed_servers }) },
     kind: 'client',
-    tokenHash: hash
+    tokens: [toStoredToken(token)]
   }))
 }

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { invalid } from '../lib/errors.ts'
-import { callerOf } from '../plugins/auth.ts'
-import { Client, ClientInput, ClientPatch, IssuedClient } from '../schemas/principal.ts'
-import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
-import { allowedServersOf, withAllowList } from './mcpjungle.ts'
+import { invalid } from '../../lib/errors.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import { Client, ClientInput, ClientPatch, IssuedClient } from '../../schemas/principal.ts'
+import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
+import { allowedServersOf, withAllowList } from '../mcpjungle.ts'
 
 const tags = ['clients']
 const params = NameParam
@@ -17,7 +17,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/clients',
     {
-      config,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'listClients',
@@ -31,7 +31,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/clients/:name',
     {
-      config,
+      config: { access: 'auditor' },
       schema: {
         tags,
         operationId: 'getClient',
