@@ -6,11 +6,16 @@ import { headerValue, paramHeaderPairs, readParamHeaders, type ParamHeaders } fr
 import { parseJson } from './endpoint-failure.ts'
 import { readMessages, tooLarge, type Endpoint } from './endpoint.ts'
 
-/** Pages of the tool list that are read, and their bytes. */
-const MAX_PAGES = 100
-const MAX_READ_BYTES = 256 * 1024 * 1024
-/** Bytes of header names, paths and tool names that are kept; the called tool has as many for itself. */
-const MAX_KEPT_BYTES = 1024 * 1024
+/** Bounds against a hostile gateway. */
+interface Limits {
+  /** Pages of the tool list that are read, and their bytes. */
+  readonly pages: number
+  readonly readBytes: number
+  /** Bytes of header names, paths and tool names that are kept; the called tool has as many for itself. */
+  readonly keptBytes: number
+}
+
+const usualLimits: Limits = { pages: 100, readBytes: 256 * 1024 * 1024, keptBytes: 1024 * 1024 }
 const LIST_ID = '"tools-with-headers"'
 
 const nameMembers: Readonly<Record<string, string>> = {
@@ -39,7 +44,7 @@ export interface ParameterHeaders {
   read(message: Message, signal: AbortSignal): Promise<void>
 }
 
-export function createParameterHeaders(endpoint: Endpoint): ParameterHeaders {
+export function createParameterHeaders(endpoint: Endpoint, limits: Limits = usualLimits): ParameterHeaders {
   let byTool: ReadonlyMap<string, ParamHeaders> = new Map()
 
   /** Resolves with the result of a page, and the bytes of the response. */
@@ -60,7 +65,7 @@ export function createParameterHeaders(endpoint: Endpoint): ParameterHeaders {
     let length = 0
     await readMessages(response, { lastEventId: null, retryMs: null }, async (bytes) => {
       length += bytes.length
-      if (length > MAX_READ_BYTES) throw tooLarge()
+      if (length > limits.readBytes) throw tooLarge()
       const answer = parseJson(bytes.toString())
       if (isObject(answer) && 'result' in answer) result = answer['result']
     })
@@ -83,13 +88,13 @@ export function createParameterHeaders(endpoint: Endpoint): ParameterHeaders {
         const headers = readParamHeaders(JSON.stringify(tool))
         const size = Buffer.byteLength(JSON.stringify([name, headers.headers]))
         const before = name === called ? 0 : kept
-        if (headers.headers.length === 0 || before + size > MAX_KEPT_BYTES) return
+        if (headers.headers.length === 0 || before + size > limits.keptBytes) return
         if (name !== called) kept += size
         read.set(name, headers)
       }
       let cursor: string | undefined
       let length = 0
-      for (let pages = 0; pages < MAX_PAGES && length < MAX_READ_BYTES; pages++) {
+      for (let pages = 0; pages < limits.pages && length < limits.readBytes; pages++) {
         const page = await readPage(message, cursor, signal)
         length += page.length
         const { tools, nextCursor } = page.result
