@@ -11,7 +11,7 @@ import { InputRefusedError } from './input/input-rounds.ts'
 import { answerUrlElicitation, attributeUrlElicitations } from './input/url-elicitation.ts'
 import type { McpRefusals } from './mcp-refusals.ts'
 import { nameApps } from './messages/app-addresses.ts'
-import type { ResourceLinks } from './messages/resource-links.ts'
+import { hasUriKey, type ResourceLinks } from './messages/resource-links.ts'
 import { attributeResult, isInputRequired, needsAttribution } from './messages/server-attribution.ts'
 import type { Implementation, RequestContext } from './sessions/request-context.ts'
 import { permissionWithdrawn } from './withdrawal.ts'
@@ -54,7 +54,8 @@ export class CallReplies {
     const { method } = message
     const { server, rewrite, acceptsTask = false, replace } = target
     const hasLinks = methodsWithLinks.has(method)
-    const forwarded = hasLinks ? nameApps(received, server, scope.isBare) : received
+    const hasUris = hasLinks && hasUriKey(received.answer.body)
+    const forwarded = hasLinks ? nameApps(received, server, scope.isBare, hasUris) : received
     const { answer, era: from } = forwarded
     const isReplaced = replace && answer.kind === 'result' && from === 'modern'
     const replaced = isReplaced ? readAnswer(() => replace(answer.body)) : undefined
@@ -62,7 +63,7 @@ export class CallReplies {
     const adaptation = { method, from, to: era, server: name, serverInfo: this.#serverInfo, acceptsTask, replaced }
     const result = recordAnswer(context.observation!, forwarded, adaptation)
     if (answer.kind === 'error') return this.#sendError(context, target, forwarded)
-    if (hasLinks) this.#options.resourceLinks.record(caller.key, server.name, answer.body)
+    if (hasUris) this.#options.resourceLinks.record(caller.key, server.name, answer.body)
     // checked on the original result, which is already parsed: the adapted one would be parsed again
     const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
     const attributed = needsNames ? readAnswer(() => attributeResult(result, server.name)) : result

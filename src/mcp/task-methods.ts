@@ -10,7 +10,7 @@ import { methodNotFound, type Call, type Sink, type UpstreamAnswer } from '../up
 import type { CallReplies, McpTarget } from './call-replies.ts'
 import type { ClientInfoCache } from './messages/client-info.ts'
 import { readRequestMeta } from './messages/request-meta.ts'
-import type { ResourceLinks } from './messages/resource-links.ts'
+import { hasUriKey, type ResourceLinks } from './messages/resource-links.ts'
 import { refuse, stringParam, type Method, type Methods } from './method.ts'
 import type { QuotaGuard } from './quota-guard.ts'
 import type { Heartbeat } from './sessions/heartbeat.ts'
@@ -106,7 +106,7 @@ class TaskRequests {
       members: paramsFragment(context.message, { taskId: JSON.stringify(task.taskId) }),
       replace(state) {
         const result = objectIn(state, 'result')
-        if (result) resourceLinks.record(caller.key, server.name, result)
+        if (result && hasUriKey(result)) resourceLinks.record(caller.key, server.name, result)
         return taskChanges(state, { handle, server, scope })
       }
     }

@@ -6,6 +6,7 @@ import { appAddressOf, isAppUri } from '../../catalog/resource-uris.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
 import { readAnswer } from '../../upstream/era-bridge.ts'
 import type { UpstreamAnswer } from '../../upstream/transport/call.ts'
+import { hasUriKey } from './resource-links.ts'
 
 /** A value in latin1 JSON text and its replacement. */
 interface Edit {
@@ -23,8 +24,12 @@ const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
 /** Escapes of the letters of `uri`, with which a key can be spelled so that its plain text does not occur. */
 const URI_LETTERS = /\\u00(?:75|72|69)/i
 
-const mayHaveUris = (body: Payload) =>
-  body.includes('"uri"') || (body.includes('\\u00') && URI_LETTERS.test(body.latin1))
+/**
+ * Returns true if a key `uri` may be spelled with escapes. A search of a large result takes a millisecond, so it is done
+ * only for servers with interfaces.
+ */
+const mayHideUris = (body: Payload, { appTools }: CatalogServer) =>
+  (!body.isLarge || appTools.length > 0) && body.includes('\\u00') && URI_LETTERS.test(body.latin1)
 
 /** Returns true if text that is not inspected block by block may spell the address of an interface. */
 const maySpellApp = (text: string) => /(?:["\s]|\\[tnr])ui:|\\u00[4-7]/i.test(text)
@@ -69,10 +74,10 @@ const applyEdits = (text: string, edits: readonly Edit[]) => {
 }
 
 /** Replaces the addresses of interfaces in the content blocks of a result. */
-function nameBlocks(body: Payload, server: string): Payload {
-  if (!mayHaveUris(body)) return body
+function nameBlocks(body: Payload, server: CatalogServer, hasUris: boolean): Payload {
+  if (!hasUris && !mayHideUris(body, server)) return body
   const text = body.latin1
-  const edits = [...blocksOf(text, members(text))].flatMap((found) => [...uriEdits(text, found, server)])
+  const edits = [...blocksOf(text, members(text))].flatMap((found) => [...uriEdits(text, found, server.name)])
   return edits.length === 0 ? body : Payload.ofLatin1(applyEdits(text, edits))
 }
 
@@ -91,22 +96,32 @@ function nameReferences(body: Payload, { name, stored }: CatalogServer): Payload
 /**
  * Returns a result in which each address of an interface names its server (mcp-proxy.md#apps): in `_meta`, links and
  * embedded resources. Other results are the same object. `isBare`: addresses stay, and only the references of a server
- * whose apps are off are removed. Throws JsonError if the result is malformed, and UpstreamFailure if it has too many
- * blocks to inspect.
+ * whose apps are off are removed. `hasUris`: the outcome of `hasUriKey`, if known. Throws JsonError if the result is
+ * malformed, and UpstreamFailure if it has too many blocks to inspect.
  */
-export function nameAppsIn(result: Payload, server: CatalogServer, isBare = false): Payload {
-  if (!isBare) return nameReferences(nameBlocks(result, server.name), server)
+export function nameAppsIn(
+  result: Payload,
+  server: CatalogServer,
+  isBare = false,
+  hasUris = !isBare && hasUriKey(result)
+): Payload {
+  if (!isBare) return nameReferences(nameBlocks(result, server, hasUris), server)
   return server.stored.settings.apps === false ? nameReferences(result, server) : result
 }
 
 /**
  * Returns the answer to a call of a tool or prompt in which each address of an interface names its server
- * (mcp-proxy.md#apps), as `nameAppsIn` describes. Other answers are the same object. Throws
- * UpstreamFailure if the answer is malformed or has too many blocks to inspect.
+ * (mcp-proxy.md#apps), as `nameAppsIn` describes. Other answers are the same object. Throws UpstreamFailure if the
+ * answer is malformed or has too many blocks to inspect.
  */
-export function nameApps(received: UpstreamAnswer, server: CatalogServer, isBare = false): UpstreamAnswer {
+export function nameApps(
+  received: UpstreamAnswer,
+  server: CatalogServer,
+  isBare = false,
+  hasUris?: boolean
+): UpstreamAnswer {
   const { answer, era } = received
   if (answer.kind === 'error') return received
-  const body = readAnswer(() => nameAppsIn(answer.body, server, isBare))
+  const body = readAnswer(() => nameAppsIn(answer.body, server, isBare, hasUris))
   return body === answer.body ? received : { answer: { kind: 'result', body }, era }
 }

@@ -7,7 +7,7 @@ import type { Payload } from '../../json/payload.ts'
  * (mcp-proxy.md#resource-uris). Local to this replica.
  */
 export interface ResourceLinks {
-  /** Records the links in a result. `body` is its JSON text. */
+  /** Records the links in a result for which `hasUriKey` is true. `body` is its JSON text. */
   record(principal: string, server: string, body: Payload): void
   /**
    * Returns the server that first sent the URI. A server that sends the same URI later, by accident or to divert reads,
@@ -23,8 +23,8 @@ const MAX_BYTES_PER_SERVER = 2_097_152
 const MAX_AGE_MS = 3_600_000
 /** Limit of links recorded per result. */
 const MAX_PER_RESULT = 1_000
-/** Results without this text contain no link; most are skipped without parsing. */
-const URI_KEY = '"uri"'
+/** Returns true if a result may contain links: most results lack this text, and need no parsing. */
+export const hasUriKey = (body: Payload): boolean => body.includes('"uri"')
 
 /** Limit of content blocks scanned per result: each takes about a microsecond of blocking time. */
 const MAX_BLOCKS = 10_000
@@ -82,7 +82,6 @@ export function createResourceLinks(): ResourceLinks {
   })
   return {
     record(principal, server, body) {
-      if (!body.includes(URI_KEY)) return
       let left = MAX_PER_RESULT
       for (const uri of urisIn(body.toString())) {
         if (uri.length > MAX_URI_CHARACTERS) continue
