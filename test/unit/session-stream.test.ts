@@ -37,17 +37,19 @@ function open(
 ) {
   const streams: { sink: Sink; end: () => void }[] = []
   const broadcasts: string[] = []
+  const progress: string[] = []
   const connection = {
     openNotificationStream(sink: Sink, end: () => void) {
       streams.push({ sink, end })
       return opened
     },
     onNotification: (method: string) => void broadcasts.push(method),
+    receiveProgress: (params: string) => void progress.push(params),
     onRequest
   }
   const hearing = createSessionStream(connection as unknown as HttpConnection, isMixed, known)
   const ask = async () => (await streams[0]!.sink.request('roots/list', '{}')).body.toString()
-  return { hearing, streams, broadcasts, ask }
+  return { hearing, streams, broadcasts, progress, ask }
 }
 
 test('the oldest call under way is asked; without one the method is unknown', async () => {
@@ -73,13 +75,13 @@ test('where calls may be of several clients only one that is alone is asked', as
   assert.equal(await ask(), '{"of":"b"}')
 })
 
-test('changed lists are for everybody, log messages for the call, progress is told by the call itself', async () => {
-  const { hearing, streams, broadcasts } = open(false)
+test('changed lists are for everybody, log messages for the call, progress for the call that its token names', async () => {
+  const { hearing, streams, broadcasts, progress } = open(false)
   const { call, heard } = newCall('a')
   await hearing.add(call)
   const methods = ['notifications/tools/list_changed', 'notifications/message', 'notifications/progress']
   for (const method of methods) streams[0]!.sink.notify(method, '{}')
-  assert.deepEqual([broadcasts, heard], [[methods[0]], [methods[1]]])
+  assert.deepEqual([broadcasts, heard, progress], [[methods[0]], [methods[1]], ['{}']])
 })
 
 test('a stream that broke is opened again by the next call; one that is refused or slow holds nobody up', async (t) => {
