@@ -15,6 +15,7 @@ import * as attempts from './0013_attempts.ts'
 import * as catalogue from './0014_catalogue.ts'
 import * as savedDisabled from './0015_saved_disabled.ts'
 import * as userTokens from './0016_user_tokens.ts'
+import * as policies from './0017_policies.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -33,5 +34,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0013_attempts': attempts,
   '0014_catalogue': catalogue,
   '0015_saved_disabled': savedDisabled,
-  '0016_user_tokens': userTokens
+  '0016_user_tokens': userTokens,
+  '0017_policies': policies
 }

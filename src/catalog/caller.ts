@@ -1,5 +1,6 @@
 import type { Role, TokenScope } from '../domain/access/access.ts'
-import { allServers, type AllowList } from '../domain/allow-list.ts'
+import { allServers } from '../domain/policy/allow-list.ts'
+import type { Permit } from '../domain/policy/permit.ts'
 import type { TraceContext } from '../protocol/trace-context.ts'
 
 /** Identity behind a request. Development mode has one; in enterprise mode a principal's MCP requests share one. */
@@ -11,8 +12,8 @@ export interface Caller {
    * calls belong to it, never to the name.
    */
   readonly key: string
-  /** Servers that the caller may use over MCP. */
-  readonly allowed: AllowList
+  /** Permit where no policy decides: the allow list of an MCP client. */
+  readonly allowed: Permit
   /** SHA-256 of the principal's access token; a write checks in its transaction that the token is still valid. */
   readonly tokenHash?: Uint8Array | undefined
   /** Id of the access token. */

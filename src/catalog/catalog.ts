@@ -9,6 +9,7 @@ import type {
   RegistryState,
   StoredGroup,
   StoredItem,
+  StoredPolicy,
   StoredPrincipal,
   StoredServer
 } from '../registry/model/model.ts'
@@ -21,6 +22,7 @@ import { taskProblem, withoutTaskSupport } from './task-support.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from '../protocol/param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
+import { createPermitsBuilder, policyFaults, type Permits, type PolicySettings } from './permits.ts'
 import { createPrincipal, indexPrincipals } from './principal-index.ts'
 import { appAddressOf, isAppUri } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
@@ -140,7 +142,11 @@ export interface Catalog {
   readonly faults: readonly Fault[]
   /** Serialised pages of this catalog's lists, over MCP and over REST. */
   readonly pages: PageCache
-  /** Scopes of this catalog, by the hash of their group and allow list. */
+  /** In the order in which they were created, disabled ones included. */
+  readonly policies: readonly StoredPolicy[]
+  /** Permits of all callers in this catalog. */
+  readonly permits: Permits
+  /** Scopes of this catalog, by the hashes of their group and permit. */
   readonly scopes: LRUCache<string, Scope>
 }
 
@@ -293,13 +299,15 @@ export interface CatalogCache {
   readonly groups: WeakMap<StoredGroup, CatalogGroup>
   readonly principals: WeakMap<StoredPrincipal, Principal>
   readonly listings: ListingCache
+  readonly permits: ReturnType<typeof createPermitsBuilder>
 }
 
 export const createCatalogCache = (): CatalogCache => ({
   servers: new WeakMap(),
   groups: new WeakMap(),
   principals: new WeakMap(),
-  listings: createListingCache()
+  listings: createListingCache(),
+  permits: createPermitsBuilder()
 })
 
 /** Returns a function that builds the catalog's part of a stored record unless the cache has it. */
@@ -332,7 +340,7 @@ function buildEach<S extends { readonly name: string }, R>(
   })
 }
 
-/** Scopes depend on allow lists, of which there may be one for each client. */
+/** Scopes depend on permits, of which there may be one for each client. */
 const MAX_SCOPES = 1_000
 
 /**
@@ -342,12 +350,14 @@ const MAX_SCOPES = 1_000
 export function buildCatalog(
   state: RegistryState,
   cache: CatalogCache = createCatalogCache(),
-  toolNames: ToolNames = 'leave-out'
+  toolNames: ToolNames = 'leave-out',
+  policySettings: PolicySettings = { byDefault: 'allow', compileCondition: undefined }
 ): Catalog {
   const servers = state.servers.map(buildOnce(cache.servers, (stored) => createServerOrFault(stored, toolNames)))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
   const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup), faults)
   const principals = buildEach('principal', state.principals, buildOnce(cache.principals, createPrincipal), faults)
+  const permits = cache.permits(state.policies, groups, policySettings)
   const byName = new Map(servers.map((server) => [server.name, server]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
@@ -360,7 +370,9 @@ export function buildCatalog(
     groups,
     group: (name) => groupsByName.get(name),
     listings: cache.listings,
-    faults,
+    faults: [...faults, ...policyFaults(permits)],
+    policies: state.policies,
+    permits,
     pages: createPageCache(),
     scopes: new LRUCache({ max: MAX_SCOPES })
   }
@@ -371,5 +383,6 @@ export const emptyCatalog: Catalog = buildCatalog({
   initialized: false,
   servers: [],
   groups: [],
-  principals: []
+  principals: [],
+  policies: []
 })

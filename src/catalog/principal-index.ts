@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { allServers, parseAllowList } from '../domain/allow-list.ts'
+import { allServers, parseAllowList } from '../domain/policy/allow-list.ts'
 import type { StoredPrincipal, StoredToken } from '../registry/model/model.ts'
 import type { Catalog, Credential, Principal } from './catalog.ts'
 import type { Caller } from './caller.ts'

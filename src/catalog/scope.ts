@@ -1,9 +1,12 @@
-import { allows, allServers, noServers, type AllowList } from '../domain/allow-list.ts'
+import { allServers, noServers } from '../domain/policy/allow-list.ts'
+import type { Decision, Permit } from '../domain/policy/permit.ts'
+import type { PolicyItem } from '../domain/policy/target.ts'
 import { wholeServer, selects } from '../domain/groups.ts'
 import { splitName } from '../domain/names.ts'
 import { matchesTemplate } from '../domain/uri-template.ts'
 import type { ItemKind } from '../registry/model/model.ts'
 import {
+  kinds,
   listEntry,
   type Catalog,
   type ResolvedGroup,
@@ -49,6 +52,10 @@ export interface Scope {
   readonly isBare: boolean
   /** Returns true if an item is in scope. */
   includes(item: Item): boolean
+  /** Decides on an item of `servers`: conditions on the arguments may still refuse a call. */
+  decide(item: PolicyItem): Decision
+  /** Decides on a resource of `servers`, listed or not, by the URI at its server. */
+  decideUri(server: CatalogServer, uri: string): Decision
   /** Returns a tool or prompt by its listed name. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /**
@@ -148,15 +155,30 @@ function hasItemIn(server: CatalogServer, part: ServerSelection): boolean {
   return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
 }
 
-/** Returns the listing of a server's tools in `part`. A whole server shares its own listing. */
-function toolListing({ listings }: Catalog, server: CatalogServer, part: ServerSelection, isBare: boolean): Listing {
-  const source = server.listing('tool', isBare)
-  if (part.isWhole && part.names.size === 0) return source
-  return listings.get(`${server.name} ${isBare} ${part.contentHash}`, source, () => {
-    const enabled = server.items('tool').filter((item) => item.enabled)
+/** Returns a resource as policies see it; no list needs to have it. */
+export const resourceOf = (catalog: Catalog, name: string, uri: string): PolicyItem =>
+  catalog.server(name)?.find('resource', uri) ?? { kind: 'resource', server: { name }, name: uri, alias: uri }
+
+/** Decision on a resource that may be in no list. */
+const decideUri = (permit: Permit, server: CatalogServer, uri: string): Decision =>
+  permit.decide(server.find('resource', uri) ?? { kind: 'resource', server, name: uri, alias: uri })
+
+const isVisible = ({ verdict }: Decision) => verdict !== 'no'
+
+/** Returns the listing of the included tools or prompts of a server. A whole server shares its own listing. */
+function partialListing(
+  { listings }: Catalog,
+  server: CatalogServer,
+  kind: 'tool' | 'prompt',
+  { isBare, key, includes }: { isBare: boolean; key: string; includes: (item: Item) => boolean }
+): Listing {
+  const source = server.listing(kind, isBare)
+  if (key === '') return source
+  return listings.get(`${server.name} ${kind} ${isBare} ${key}`, source, () => {
+    const enabled = server.items(kind).filter((item) => item.enabled)
     return pickEntries(
       source,
-      enabled.flatMap(({ name, alias }, index) => (selects(part, name, alias) ? [index] : []))
+      enabled.flatMap((item, index) => (includes(item) ? [index] : []))
     )
   })
 }
@@ -170,8 +192,20 @@ function mayNameServer({ servers }: Catalog, uri: string): boolean {
   return servers.some(({ name }) => name.toLowerCase() === segment)
 }
 
+/** A permit's answers about items and URIs, apart from the group. */
+interface Access {
+  /** Returns true if the item is enabled and the permit shows it. */
+  isServed(item: Item | undefined): item is Item
+  isPermitted(server: CatalogServer, uri: string): boolean
+}
+
+const accessBy = (permit: Permit): Access => ({
+  isServed: (item): item is Item => item?.enabled === true && isVisible(permit.decide(item)),
+  isPermitted: (server, uri) => isVisible(decideUri(permit, server, uri))
+})
+
 /** Servers and tools whose interfaces an endpoint with qualified names serves. */
-interface AppScope {
+interface AppScope extends Access {
   /** All servers in scope, including those of which only single tools are. */
   readonly servers: readonly CatalogServer[]
   isWhole(server: CatalogServer): boolean
@@ -179,20 +213,21 @@ interface AppScope {
 }
 
 /** Creates the resolution of interfaces (mcp-proxy.md#apps). */
-function createAppUris(catalog: Catalog, { servers, isWhole, includes }: AppScope) {
+function createAppUris(catalog: Catalog, { servers, isWhole, includes, isServed, isPermitted }: AppScope) {
   const byName = new Map(servers.map((server) => [server.name, server]))
   const namesApp = (server: CatalogServer, uri: string) =>
     server.appTools.some((tool) => tool.appUris.includes(uri) && includes(tool))
   /** Returns true if a tool in scope names the interface, and the server does not list it as disabled. */
   const isNamed = (server: CatalogServer, uri: string) => namesApp(server, uri) && !isDisabled(server, uri)
   const canRead = (server: CatalogServer, uri: string) =>
-    isNamed(server, uri) ||
-    (isWhole(server) && !isDisabled(server, uri) && (hasResources(server) || server.appTools.length > 0))
+    isPermitted(server, uri) &&
+    (isNamed(server, uri) ||
+      (isWhole(server) && !isDisabled(server, uri) && (hasResources(server) || server.appTools.length > 0)))
   const offers = (server: CatalogServer, uri: string) =>
-    isNamed(server, uri) ||
-    (isWhole(server) && (server.find('resource', uri)?.enabled || hasMatchingTemplate(server, uri)))
-  const hasTemplate = (server: CatalogServer, uri: string) =>
-    isWhole(server) && server.find('template', uri)?.enabled === true
+    isPermitted(server, uri) &&
+    (isNamed(server, uri) ||
+      (isWhole(server) && (server.find('resource', uri)?.enabled || hasMatchingTemplate(server, uri))))
+  const hasTemplate = (server: CatalogServer, uri: string) => isWhole(server) && isServed(server.find('template', uri))
   /** Returns the only server that has an own URI, unless its first segment can be meant as the name of a server. */
   const ownerOf = (uri: string, has: (server: CatalogServer, uri: string) => boolean | undefined) => {
     if (mayNameServer(catalog, uri)) return undefined
@@ -218,12 +253,23 @@ function createAppUris(catalog: Catalog, { servers, isWhole, includes }: AppScop
     listed: (server: CatalogServer): Item[] =>
       server.appTools.length === 0
         ? []
-        : server.items('resource').filter(({ name, enabled }) => enabled && isAppUri(name) && namesApp(server, name))
+        : server
+            .items('resource')
+            .filter((item) => isServed(item) && isAppUri(item.name) && namesApp(server, item.name))
   }
 }
 
+/** Character that tells listings apart: the item is hidden, keeps its URI, collides with another, or looks like an alias. */
+const markOf = (item: Item, owner: Item | 'none' | undefined) =>
+  owner === undefined ? 'h' : owner === item ? 'o' : owner === 'none' ? 'a' : 'c'
+
 /** Creates the resolution and the listings of resources and templates among these servers. */
-function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare: boolean) {
+function createUris(
+  catalog: Catalog,
+  servers: readonly CatalogServer[],
+  isBare: boolean,
+  { isServed, isPermitted }: Access
+) {
   const byAge = servers.toSorted(byRegistration)
   const byName = new Map(servers.map((server) => [server.name, server]))
   /** Parses an alias of a server in scope; such a text has no other meaning. */
@@ -237,13 +283,14 @@ function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare:
     if (readAlias(uri)) return undefined
     for (const server of byAge) {
       const item = server.find(kind, uri)
-      if (item?.enabled) return item
+      if (isServed(item)) return item
     }
     return undefined
   }
+  const permittedFor = (uri: string) => byAge.filter((server) => isPermitted(server, uri))
   const senderOf = (sender: string | undefined, uri: string) => {
     const server = sender === undefined ? undefined : byName.get(sender)
-    return server && !isDisabled(server, uri) ? server : undefined
+    return server && !isDisabled(server, uri) && isPermitted(server, uri) ? server : undefined
   }
   return {
     /** Returns one server's entries; those that collide are listed under their alias. */
@@ -251,64 +298,84 @@ function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare:
       const source = server.listing(kind, isBare)
       const enabled = server.items(kind).filter((item) => item.enabled)
       // the address of an interface names its server already
-      const owners = enabled.map((item) => (!isBare && isAppUri(item.name) ? item : ownerOf(kind, item.name)))
+      const ownerAmong = (item: Item) => (!isBare && isAppUri(item.name) ? item : (ownerOf(kind, item.name) ?? 'none'))
+      const owners = enabled.map((item) => (isServed(item) ? ownerAmong(item) : undefined))
       if (enabled.every((item, i) => owners[i] === item)) return source
-      const marks = enabled.map((item, i) => (owners[i] === item ? 'o' : owners[i] ? 'c' : 'a')).join('')
+      const marks = enabled.map((item, i) => markOf(item, owners[i])).join('')
       return catalog.listings.get(`${server.name} ${kind} ${marks}`, source, () =>
         joinListing(
-          enabled.map((item, i) => (owners[i] === item ? listEntry(item) : aliasedText(item, owners[i] !== undefined)))
+          enabled.flatMap((item, i) => {
+            const owner = owners[i]
+            if (owner === undefined) return []
+            return [owner === item ? listEntry(item) : aliasedText(item, owner !== 'none')]
+          })
         )
       )
     },
     resolve(uri: string, guesses: boolean, sender?: string): ResourceTarget | undefined {
       const aliased = readAlias(uri)
-      if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
+      if (aliased) {
+        const isUsable = hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri)
+        return isUsable && isPermitted(aliased.server, aliased.uri) ? aliased : undefined
+      }
       const server =
         ownerOf('resource', uri)?.server ??
-        byAge.find((each) => hasMatchingTemplate(each, uri)) ??
-        (guesses && (isBare || !hasAppScheme(uri)) ? (senderOf(sender, uri) ?? guess(catalog, byAge, uri)) : undefined)
+        byAge.find((each) => hasMatchingTemplate(each, uri) && isPermitted(each, uri)) ??
+        (guesses && (isBare || !hasAppScheme(uri))
+          ? (senderOf(sender, uri) ?? guess(catalog, permittedFor(uri), uri))
+          : undefined)
       return server && { server, uri, form: 'own' }
     },
     resolveTemplate(template: string): ResourceTarget | undefined {
       const aliased = readAlias(template)
       const item = aliased ? aliased.server.find('template', aliased.uri) : ownerOf('template', template)
-      return item?.enabled ? { server: item.server, uri: item.name, form: aliased ? 'alias' : 'own' } : undefined
+      return isServed(item) ? { server: item.server, uri: item.name, form: aliased ? 'alias' : 'own' } : undefined
     }
   }
 }
 
-function createScope(
-  catalog: Catalog,
-  group: ResolvedGroup | undefined,
-  allowed: AllowList,
-  contentHash: string
-): Scope {
+function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit: Permit, contentHash: string): Scope {
   const isBare = group?.isBare ?? false
   const partOf = ({ name }: CatalogServer) =>
-    allows(allowed, name) ? (group ? group.selections.get(name) : wholePart) : undefined
+    permit.reach(name) === 'none' ? undefined : group ? group.selections.get(name) : wholePart
+  const isWholePermit = ({ name }: CatalogServer) => permit.reach(name) === 'all'
+  const includes = (item: Item) => {
+    const part = item.enabled ? partOf(item.server) : undefined
+    if (part === undefined || !(item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole))
+      return false
+    return isVisible(permit.decide(item))
+  }
   const isInScope = (server: CatalogServer) => {
     const part = server.enabled ? partOf(server) : undefined
-    return part !== undefined && hasItemIn(server, part)
+    if (part === undefined || !hasItemIn(server, part)) return false
+    return isWholePermit(server) || kinds.some((kind) => server.items(kind).some(includes))
   }
   const servers = catalog.servers.filter(isInScope)
   const wholeServers = servers.filter((server) => partOf(server)!.isWhole)
   let lazyUris: ReturnType<typeof createUris> | undefined
-  const uris = () => (lazyUris ??= createUris(catalog, wholeServers, isBare))
-  const includes = (item: Item) => {
-    const part = item.enabled ? partOf(item.server) : undefined
-    return part !== undefined && (item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole)
-  }
+  const access = accessBy(permit)
+  const uris = () => (lazyUris ??= createUris(catalog, wholeServers, isBare, access))
   const isWhole = (server: CatalogServer) => partOf(server)?.isWhole === true
   let lazyApps: ReturnType<typeof createAppUris> | undefined
-  const apps = () => (lazyApps ??= createAppUris(catalog, { servers, isWhole, includes }))
+  const apps = () => (lazyApps ??= createAppUris(catalog, { servers, isWhole, includes, ...access }))
   const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
     if (isBare) return wholeServers[0]?.find(kind, listedName)
     const split = splitName(listedName)
     return split && catalog.server(split.server)?.find(kind, split.name)
   }
+  /** Key of the server's included items among listings; empty if all are included. */
+  const keyOf = (server: CatalogServer, kind: ItemKind) => {
+    const { isWhole, names, contentHash: ofPart } = partOf(server)!
+    const hasAllOfPart = kind !== 'tool' || (isWhole && names.size === 0)
+    if (isWholePermit(server)) return hasAllOfPart ? '' : ofPart
+    return `${hasAllOfPart ? '' : ofPart} ${permit.contentHash}`
+  }
   const makeListings = (kind: ItemKind): Listing[] => {
-    if (kind === 'tool') return servers.map((server) => toolListing(catalog, server, partOf(server)!, isBare))
-    if (kind === 'prompt') return wholeServers.map((server) => server.listing(kind, isBare))
+    if (kind === 'tool' || kind === 'prompt') {
+      return (kind === 'tool' ? servers : wholeServers).map((server) =>
+        partialListing(catalog, server, kind, { isBare, key: keyOf(server, kind), includes })
+      )
+    }
     return servers.flatMap((server) => {
       if (isWhole(server)) return uris().listing(server, kind)
       const items = kind === 'resource' ? apps().listed(server) : []
@@ -324,6 +391,8 @@ function createScope(
     wholeServers,
     isBare,
     includes,
+    decide: permit.decide,
+    decideUri: (server, uri) => decideUri(permit, server, uri),
     find(kind, listedName) {
       const item = lookUp(kind, listedName)
       return item && includes(item) ? item : undefined
@@ -332,13 +401,14 @@ function createScope(
       !isBare && isAppUri(uri) ? apps().resolve(uri) : uris().resolve(uri, guesses, sender),
     resolveAt(name, uri) {
       const server = servers.find((each) => each.name === name)
-      const isServed = server && (isWhole(server) ? !isDisabled(server, uri) : apps().isNamed(server, uri))
-      return isServed ? { server, uri, form: 'own' } : undefined
+      if (!server || !access.isPermitted(server, uri)) return undefined
+      const isInScope = isWhole(server) ? !isDisabled(server, uri) : apps().isNamed(server, uri)
+      return isInScope ? { server, uri, form: 'own' } : undefined
     },
     resolveTemplate: (template) =>
       !isBare && isAppUri(template) ? apps().resolveTemplate(template) : uris().resolveTemplate(template),
     listings(kind) {
-      if (group || !allowed.isAll) return makeListings(kind)
+      if (group || !permit.isAll) return makeListings(kind)
       let found = listed.get(kind)
       if (!found) listed.set(kind, (found = makeListings(kind)))
       return found
@@ -346,26 +416,28 @@ function createScope(
   }
 }
 
-/** Returns the scope of a group, or of the global endpoint, for a caller with this allow list. */
-export function scopeFor(catalog: Catalog, group?: ResolvedGroup, allowed: AllowList = allServers): Scope {
+/** Returns the scope of a group, or of the global endpoint, for a caller with this permit. */
+export function scopeFor(catalog: Catalog, group?: ResolvedGroup, permit: Permit = allServers): Scope {
   const ofGroup = group?.contentHash ?? ''
-  const contentHash = allowed.isAll ? ofGroup : `${ofGroup} ${allowed.contentHash}`
+  const contentHash = permit.isAll ? ofGroup : `${ofGroup} ${permit.contentHash}`
   const known = catalog.scopes.get(contentHash)
   if (known) return known
-  const scope = createScope(catalog, group, allowed, contentHash)
+  const scope = createScope(catalog, group, permit, contentHash)
   catalog.scopes.set(contentHash, scope)
   return scope
 }
 
 /** Returns the scope of a group by name, or of the global endpoint. An unknown or removed group has an empty scope. */
-export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: AllowList): Scope =>
+export const scopeAt = (catalog: Catalog, group: string | undefined, permit?: Permit): Scope =>
   group === undefined
-    ? scopeFor(catalog, undefined, allowed)
-    : scopeFor(catalog, catalog.group(group) ?? emptyGroup, allowed)
+    ? scopeFor(catalog, undefined, permit)
+    : scopeFor(catalog, catalog.group(group) ?? emptyGroup, permit)
 
-/** Returns the caller's allow list in this catalog: on a stream, the list or the token may have changed since. */
-export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
-  caller.kind === 'development' ? allServers : (catalog.currentCaller(caller)?.allowed ?? noServers)
+/** Returns the caller's permit in this catalog: on a stream, policies or the token may have changed since. */
+export const permitOf = (catalog: Catalog, caller: Caller): Permit => {
+  const current = caller.kind === 'development' ? caller : catalog.currentCaller(caller)
+  return current ? catalog.permits.of(current) : noServers
+}
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 
@@ -380,19 +452,25 @@ function anyApp(catalog: Catalog, kind: 'resource' | 'template', uri: string): I
 
 /**
  * Returns an item by its URI or alias in REST: the item that the URI resolves to, else that of any server, enabled or
- * not (mcp-proxy.md#resource-uris).
+ * not (mcp-proxy.md#resource-uris). `scope` and `sees` limit it to the items that a caller sees.
  */
-export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
-  const scope = globalScope(catalog)
+export function anyByUri(
+  catalog: Catalog,
+  kind: 'resource' | 'template',
+  uri: string,
+  scope = globalScope(catalog),
+  sees: (item: Item) => boolean = () => true
+): Item | undefined {
+  const visible = (item: Item | undefined) => (item && sees(item) ? item : undefined)
   const target = kind === 'resource' ? scope.resolve(uri) : scope.resolveTemplate(uri)
-  if (isAppUri(uri)) return target?.server.find(kind, target.uri) ?? anyApp(catalog, kind, uri)
+  if (isAppUri(uri)) return visible(target?.server.find(kind, target.uri) ?? anyApp(catalog, kind, uri))
   const inForce = target?.server.find(kind, target.uri)
-  if (inForce) return inForce
+  if (inForce) return visible(inForce)
   const alias = splitAlias(uri)
   const server = alias && catalog.server(alias.server)
-  if (alias && server) return server.find(kind, alias.uri)
+  if (alias && server) return visible(server.find(kind, alias.uri))
   const byAge = catalog.servers.toSorted(byRegistration)
-  return byAge.map((each) => each.find(kind, uri)).find((item) => item !== undefined)
+  return byAge.map((each) => visible(each.find(kind, uri))).find((item) => item !== undefined)
 }
 
 /** Returns an item by its name in REST, a qualified name or a URI, whether enabled or not. */
@@ -406,6 +484,6 @@ export function anyByName(catalog: Catalog, kind: ItemKind, name: string): Item 
 export interface CurrentScopes {
   /** Returns what the caller can use at an endpoint, by its path. */
   scope(caller: Caller, endpoint: string): Scope
-  /** Returns true if the server is on the caller's current allow list. */
-  allows(caller: Caller, server: string): boolean
+  /** Returns true if the caller may now use a resource of the server. */
+  allows(caller: Caller, server: string, uri: string): boolean
 }

@@ -1,11 +1,15 @@
 import type { RegistryState } from '../registry/model/model.ts'
 import { buildCatalog, createCatalogCache, type Catalog } from './catalog.ts'
+import { loadConditions, type CompileCondition } from '../domain/policy/condition.ts'
+import type { PolicySettings } from './permits.ts'
 import type { ToolNames } from './item-names.ts'
 
 export interface StateApplierOptions {
   readonly catalog: () => Catalog
   /** Treatment of items whose names clients cannot use. */
   readonly toolNames: ToolNames
+  /** Permission of users where no policy decides. */
+  readonly policyDefault: PolicySettings['byDefault']
   /** Serves the catalog and returns the steps that must follow, the most urgent first. Must not throw. */
   readonly swap: (next: Catalog) => readonly (() => void)[]
   readonly onApplied: (ms: number) => void
@@ -16,8 +20,11 @@ export interface StateApplierOptions {
 export interface StateApplier {
   /** Message for `/ready` if a part of the registry's state is not in effect; else undefined. */
   readonly problem: string | undefined
-  /** Applies a state. Never throws, so that a faulty state does not keep later ones from being applied. */
-  apply(state: RegistryState): void
+  /**
+   * Applies a state. Never throws, so that a faulty state does not keep later ones from being applied. Returns a promise
+   * only the first time that a policy has a condition.
+   */
+  apply(state: RegistryState): void | Promise<void>
   /** Applies the last state again, because an access token has expired since. */
   reapply(): void
 }
@@ -36,10 +43,11 @@ function problemOf({ faults }: Catalog, failures: number): string | undefined {
 }
 
 export function createStateApplier(options: StateApplierOptions): StateApplier {
-  const { catalog, toolNames, swap, onApplied, log } = options
+  const { catalog, toolNames, policyDefault: byDefault, swap, onApplied, log } = options
   const cache = createCatalogCache()
   let problem: string | undefined
   let latest: RegistryState | undefined
+  let compileCondition: CompileCondition | undefined
 
   /** Logs unusable items and faults, once per stored revision. */
   const report = (before: Catalog, { servers, faults }: Catalog) => {
@@ -52,29 +60,41 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
       log.error({ err }, `${subject} cannot be read and is not served`)
     }
   }
+  const applyNow = (state: RegistryState) => {
+    const startedAt = performance.now()
+    const before = catalog()
+    const next = buildCatalog(state, cache, toolNames, { byDefault, compileCondition })
+    let failures = 0
+    for (const step of [...swap(next), () => report(before, next)]) {
+      try {
+        step()
+      } catch (err) {
+        failures++
+        log.error({ err, version: state.version }, 'a change of the registry is only partly in effect')
+      }
+    }
+    problem = problemOf(next, failures)
+    onApplied(performance.now() - startedAt)
+  }
+  const loadAndApply = async (state: RegistryState) => {
+    try {
+      compileCondition = await loadConditions()
+    } catch (err) {
+      log.error({ err }, 'the conditions of policies cannot be evaluated')
+    }
+    applyNow(state)
+  }
   return {
     get problem() {
       return problem
     },
     reapply() {
-      if (latest) this.apply(latest)
+      if (latest) applyNow(latest)
     },
     apply(state) {
       latest = state
-      const startedAt = performance.now()
-      const before = catalog()
-      const next = buildCatalog(state, cache, toolNames)
-      let failures = 0
-      for (const step of [...swap(next), () => report(before, next)]) {
-        try {
-          step()
-        } catch (err) {
-          failures++
-          log.error({ err, version: state.version }, 'a change of the registry is only partly in effect')
-        }
-      }
-      problem = problemOf(next, failures)
-      onApplied(performance.now() - startedAt)
+      const needsConditions = compileCondition === undefined && state.policies.some(({ when }) => when !== null)
+      return needsConditions ? loadAndApply(state) : applyNow(state)
     }
   }
 }

@@ -72,6 +72,8 @@ export interface Config {
   readonly egress: EgressRules
   /** Treatment of results that contain secrets of their own server. */
   readonly resultSecrets: 'redact' | 'block' | 'off'
+  /** Permission of users where no policy decides. */
+  readonly policyDefault: 'allow' | 'deny'
   /** Treatment of items whose names clients cannot use. */
   readonly toolNames: 'leave-out' | 'rename' | 'keep'
   readonly spareSessions: number
@@ -399,6 +401,7 @@ export function readConfig(
     stdio: readStdio(read, env),
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
     resultSecrets: read('resultSecrets'),
+    policyDefault: read('policyDefault'),
     toolNames: read('toolNames'),
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),

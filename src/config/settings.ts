@@ -316,6 +316,13 @@ export const settings = {
       "Treatment of tools and prompts whose names clients cannot use. `leave-out`: they are not served; names of tools may contain letters, digits, `_`, `-`, `.` and `/`, and have at most 128 characters together with the server's name. `rename`: they are served under a name of letters, digits, `_` and `-`, of at most 64 characters if the server's name allows it; the same tool always gets the same name. `keep`: they are served unchanged.",
     parse: oneOf('leave-out', 'rename', 'keep')
   },
+  policyDefault: {
+    variable: `${ENV_PREFIX}POLICY_DEFAULT`,
+    fallback: 'allow',
+    about:
+      'Use of tools, prompts and resources by users for whom no [policy](../how-to/policies.md) decides: `allow` or `deny`. MCP clients have their allow lists; administrators are allowed.',
+    parse: oneOf('allow', 'deny')
+  },
   spareSessions: {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,
     fallback: '1',

@@ -1,5 +1,4 @@
 import { qualifiedName } from '../domain/names.ts'
-import { allows } from '../domain/allow-list.ts'
 import { canBeBare, missingNames, type GroupRules, type NameLookup } from '../domain/groups.ts'
 import { invalid, notFound } from '../lib/errors.ts'
 import type { GroupConfig } from '../registry/model/model.ts'
@@ -7,7 +6,7 @@ import type { Registry } from '../registry/registry.ts'
 import type { Catalog, CatalogGroup } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
 import type { Caller } from '../catalog/caller.ts'
-import { allowedTo, scopeFor } from '../catalog/scope.ts'
+import { permitOf, scopeFor } from '../catalog/scope.ts'
 
 /** A tool group in REST answers (http-contract.md#tool-groups). */
 export interface GroupRecord {
@@ -98,8 +97,8 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
     has(name, caller) {
       const found = catalog().group(name)
       if (!found || !caller) return found !== undefined
-      const allowed = allowedTo(catalog(), caller)
-      return allowed.isAll || [...found.selections.keys()].some((server) => allows(allowed, server))
+      const permit = permitOf(catalog(), caller)
+      return permit.isAll || [...found.selections.keys()].some((server) => permit.reach(server) !== 'none')
     },
 
     async create(caller, config) {

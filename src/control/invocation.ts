@@ -1,3 +1,6 @@
+import { DENIED_BY_POLICY } from '../domain/error-codes.ts'
+import { allowedByDefault, type Decision } from '../domain/policy/permit.ts'
+import type { PolicyItem } from '../domain/policy/target.ts'
 import { serverError } from '../domain/server-error.ts'
 import { AppError, notFound, unauthorized } from '../lib/errors.ts'
 import { nameApps } from '../mcp/messages/app-addresses.ts'
@@ -8,13 +11,16 @@ import type { AlwaysResolves, CallRequest, CallSurface, CallTarget, ClientCalls 
 import { errorCode, errorMessage, readAnswer } from '../upstream/era-bridge.ts'
 import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
-import { REST_ENDPOINT, type CallKind, type InboundCall, type Observation } from '../observe/observation.ts'
+import { REST_ENDPOINT, type InboundCall, type Observation } from '../observe/observation.ts'
 import { paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { Payload } from '../json/payload.ts'
+import { viewFor, type RestView } from './rest-view.ts'
 import { findNamed, labels } from './items.ts'
-import { anyByUri, globalScope, type ResourceTarget } from '../catalog/scope.ts'
+import { anyByUri, resourceOf, type ResourceTarget } from '../catalog/scope.ts'
 import { silentSink, type Answer, type Call } from '../upstream/transport/call.ts'
 import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
+import type { McpRefusals } from '../mcp/mcp-refusals.ts'
+import type { PolicyGate, PolicyRequest } from '../mcp/policy-gate.ts'
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
 import { isAdministrator } from '../domain/access/access.ts'
 import type { Caller, DisconnectSignal } from '../catalog/caller.ts'
@@ -55,6 +61,8 @@ interface RestTarget extends CallTarget {
   readonly present: (result: Payload) => Buffer | string
 }
 
+type RestKind = 'tool' | 'prompt' | 'resource'
+type ResolveParts = [view: RestView, check: CheckPolicies, request: RestCall, observation: Observation]
 type RestSurface = CallSurface<RestCall, RestTarget, Buffer | string> & AlwaysResolves<RestCall, RestTarget>
 
 const methodOf = { tool: 'tools/call', prompt: 'prompts/get' } as const
@@ -90,10 +98,10 @@ function checkEnabled(item: Item, name: string): void {
 }
 
 /** Returns the enabled resource of a URI. Throws a 404 or 409 AppError if there is none. */
-function resolveResource(catalog: Catalog, uri: string): ResourceTarget {
-  const target = globalScope(catalog).resolve(uri)
+function resolveResource({ catalog, scope, sees }: RestView, uri: string): ResourceTarget {
+  const target = scope.resolve(uri)
   if (target) return target
-  const item = anyByUri(catalog, 'resource', uri)
+  const item = anyByUri(catalog, 'resource', uri, scope, sees)
   // an interface whose own URI does not show its server is only found by the address that does
   if (!item || item.enabled) throw notFound('resource', uri)
   throw item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
@@ -109,17 +117,22 @@ const describe = ({ caller }: RestCall): InboundCall => ({
 const bytesOf = (result: Payload) => result.bytes
 const promptOf = (result: Payload) => renamedMeta(result.toString())
 
+/** Tells whether the caller's policies allow a call; throws a 403 AppError if not. */
+type CheckPolicies = (item: PolicyItem, decision: Decision, args: string | undefined) => void
+
 /** Finds an enabled tool or prompt. */
 function resolveNamed(
-  catalog: Catalog,
+  view: RestView,
+  check: CheckPolicies,
   kind: 'tool' | 'prompt',
   { name, args }: RestCall,
   observation: Observation
 ): RestTarget {
-  const item = findNamed(catalog, kind, name)
+  const item = findNamed(view, kind, name)
   const { server } = item
   observation.setTarget(server.name, item.alias)
   checkEnabled(item, name)
+  check(item, view.permit.decide(item), args)
   const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
   const headers =
     item.paramHeaders.headers.length > 0 ? paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}')) : []
@@ -128,19 +141,44 @@ function resolveNamed(
 }
 
 /** Finds an enabled resource. */
-function resolveUri(catalog: Catalog, { name }: RestCall, observation: Observation): RestTarget {
-  const target = resolveResource(catalog, name)
+function resolveUri(view: RestView, check: CheckPolicies, { name }: RestCall, observation: Observation): RestTarget {
+  const target = resolveResource(view, name)
   const { server, uri } = target
   observation.setTarget(server.name, uri)
+  const item = resourceOf(view.catalog, server.name, uri)
+  check(item, view.permit.decide(item), undefined)
   const present = (result: Payload) => readAnswer(() => namedContents(result, target)).bytes
   return { server, method: 'resources/read', members: `"uri":${JSON.stringify(uri)}`, name: uri, present }
 }
+
+export interface InvocationOptions {
+  readonly catalog: () => Catalog
+  readonly calls: ClientCalls
+  readonly policies: PolicyGate
+  readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
+}
+
+const policyRequest = (caller: Caller): PolicyRequest => {
+  const { address, requestId } = caller
+  return { caller, endpoint: REST_ENDPOINT, address, requestId }
+}
+
+/** Returns the function that throws the 403 of a call that policies refuse. */
+const checkOf =
+  (policies: PolicyGate, { caller }: RestCall): CheckPolicies =>
+  (item, decision, args) => {
+    const denial =
+      decision === allowedByDefault ? undefined : policies.denialOf(policyRequest(caller), item, decision, args)
+    if (!denial) return
+    const { reason, policy, decision: id } = denial
+    throw new AppError(403, reason, { code: DENIED_BY_POLICY, details: { policy, decision: id } })
+  }
 
 /**
  * Creates the REST operations on tools, prompts and resources (http-contract.md#tool-invocation,
  * http-contract.md#prompt-record).
  */
-export function createInvocation(catalog: () => Catalog, calls: ClientCalls): Invocation {
+export function createInvocation({ catalog, calls, policies, refusals }: InvocationOptions): Invocation {
   const running = createSlotSet<RestCall>()
   const exchange = async (request: RestCall, target: RestTarget): Promise<Buffer | string> => {
     const { caller, signal } = request
@@ -175,21 +213,28 @@ export function createInvocation(catalog: () => Catalog, calls: ClientCalls): In
     args: string | undefined,
     signal: DisconnectSignal
   ) => calls.run(surface, { caller, name, args, signal, observation: null, call: null, slot: -1 })
-  const surfaceOf = (kind: CallKind, resolve: (request: RestCall, observation: Observation) => RestTarget) => ({
+  const surfaceOf = (kind: RestKind, resolve: (...parts: ResolveParts) => RestTarget) => ({
     kind,
     describe,
     resolve(request: RestCall, observation: Observation) {
-      observation.setTarget(undefined, request.name)
-      return resolve(request, observation)
+      const { caller, name } = request
+      observation.setTarget(undefined, name)
+      try {
+        return resolve(viewFor(catalog(), caller), checkOf(policies, request), request, observation)
+      } catch (error) {
+        if (error instanceof AppError && error.statusCode === 404)
+          refusals.auditOutOfScope(policyRequest(caller), kind, name)
+        throw error
+      }
     },
     exchange,
     fail(_request: RestCall, _target: RestTarget, error: unknown): never {
       throw error
     }
   })
-  const tools = surfaceOf('tool', (request, observation) => resolveNamed(catalog(), 'tool', request, observation))
-  const prompts = surfaceOf('prompt', (request, observation) => resolveNamed(catalog(), 'prompt', request, observation))
-  const resources = surfaceOf('resource', (request, observation) => resolveUri(catalog(), request, observation))
+  const tools = surfaceOf('tool', (view, check, ...parts) => resolveNamed(view, check, 'tool', ...parts))
+  const prompts = surfaceOf('prompt', (view, check, ...parts) => resolveNamed(view, check, 'prompt', ...parts))
+  const resources = surfaceOf('resource', resolveUri)
 
   return {
     invoke: (caller, name, args, signal) => run(tools, caller, name, args ?? '{}', signal),

@@ -1,8 +1,9 @@
 import type { ItemKind } from '../registry/model/model.ts'
-import { definitionForClients, type Catalog, type CatalogServer, type Item } from '../catalog/catalog.ts'
+import { definitionForClients, type CatalogServer, type Item } from '../catalog/catalog.ts'
 import { members } from '../json/json.ts'
 import { aliasOf, appAddressOf, isAppUri } from '../catalog/resource-uris.ts'
 import { anyByUri } from '../catalog/scope.ts'
+import type { RestView } from './rest-view.ts'
 
 /** REST's names of members that MCP writes in camelCase (http-contract.md#tool-record). */
 const restMembers: Record<ItemKind, Readonly<Record<string, string>>> = {
@@ -25,19 +26,21 @@ const omitted: Record<ItemKind, readonly string[]> = {
  * (mcp-proxy.md#resource-uris), which names the server of an interface. A disabled item keeps its original URI only if no other server offers the same, because
  * the other server's item may take the URI over.
  */
-export function restName(catalog: Catalog, item: Item): string {
+export function restName({ catalog, scope, sees }: RestView, item: Item): string {
   const { kind, name, server, enabled, publicName } = item
   if (kind === 'tool' || kind === 'prompt') return publicName
   if (isAppUri(name)) return appAddressOf(server.name, name)
-  const isShared = !enabled && catalog.servers.some((other) => other !== server && other.find(kind, name))
-  return !isShared && anyByUri(catalog, kind, name) === item ? name : aliasOf(server.name, name)
+  const hasSame = (other: CatalogServer) => other !== server && isSeen(other.find(kind, name))
+  const isSeen = (other: Item | undefined) => other !== undefined && sees(other)
+  const isShared = !enabled && catalog.servers.some(hasSame)
+  return !isShared && anyByUri(catalog, kind, name, scope, sees) === item ? name : aliasOf(server.name, name)
 }
 
 /** Serializes an item: REST's own members, followed by the rest of the upstream's definition byte for byte. */
-export function itemRecord(catalog: Catalog, item: Item): string {
+export function itemRecord(view: RestView, item: Item): string {
   const text = item.kind === 'tool' ? definitionForClients(item) : item.stored.definition
   const key = item.kind === 'resource' ? 'uri' : item.kind === 'template' ? 'uri_template' : 'name'
-  const parts = [`"${key}":${JSON.stringify(restName(catalog, item))}`, `"enabled":${item.enabled}`]
+  const parts = [`"${key}":${JSON.stringify(restName(view, item))}`, `"enabled":${item.enabled}`]
   for (const member of members(text)) {
     if (omitted[item.kind].includes(member.key)) continue
     const name = restMembers[item.kind][member.key]
@@ -47,16 +50,17 @@ export function itemRecord(catalog: Catalog, item: Item): string {
 }
 
 /**
- * Serializes all items of a kind as a JSON array, of one server or of all enabled ones. Cached per catalog in the
+ * Serializes the items of a kind that a caller sees as a JSON array, of one server or of all enabled ones. Cached per catalog in the
  * bounded cache of pages.
  */
-export function itemRecords(catalog: Catalog, kind: ItemKind, only?: CatalogServer): Buffer {
-  const key = `records ${kind} ${only?.name ?? ''}`
+export function itemRecords(view: RestView, kind: ItemKind, only?: CatalogServer): Buffer {
+  const { catalog, contentHash, sees } = view
+  const key = `records ${kind} ${only?.name ?? ''} ${contentHash}`
   const known = catalog.pages.get(key)
   if (known) return known.bytes
   const servers = only ? [only] : catalog.servers
-  const items = servers.filter((server) => server.enabled).flatMap((server) => server.items(kind))
-  const bytes = Buffer.from(`[${items.map((item) => itemRecord(catalog, item)).join(',')}]`)
+  const items = servers.filter((server) => server.enabled).flatMap((server) => server.items(kind).filter(sees))
+  const bytes = Buffer.from(`[${items.map((item) => itemRecord(view, item)).join(',')}]`)
   catalog.pages.set(key, { bytes, next: undefined }, { size: bytes.buffer.byteLength + 2 * key.length })
   return bytes
 }

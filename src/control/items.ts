@@ -6,23 +6,24 @@ import type { Caller } from '../catalog/caller.ts'
 import type { Catalog, CatalogServer, Item } from '../catalog/catalog.ts'
 import { anyByName, anyByUri } from '../catalog/scope.ts'
 import { auditChange } from './audit-change.ts'
+import { viewFor, type RestView } from './rest-view.ts'
 import { itemRecord, itemRecords, restName } from './item-records.ts'
 
 /** Operations on tools, prompts, resources and templates. Methods throw or reject with AppError. */
 export interface Items {
   /**
-   * Returns a JSON array of the items of enabled servers; 404 for an unknown `server`, `[]` for a disabled one. The bytes
+   * Returns a JSON array of the caller's items of enabled servers; 404 for an unknown `server`, `[]` for a disabled one. The bytes
    * can be sent unchanged.
    */
-  list(kind: ItemKind, server?: string): Buffer
+  list(caller: Caller, kind: ItemKind, server?: string): Buffer
   /** Returns one item as JSON text, disabled or not. `name`: qualified name, or URI of a resource. 404. */
-  get(kind: ItemKind, name: string): string
+  get(caller: Caller, kind: ItemKind, name: string): string
   /** Enables or disables an item, or all items of a server; resolves with their names. 404. */
   setEnabled(caller: Caller, kind: ItemKind, entity: string, enabled: boolean): Promise<string[]>
   /**
    * Tests if a tool's input schema declares a property, to interpret a body with a single `arguments` member. 404.
    */
-  hasToolProperty(name: string, property: string): boolean
+  hasToolProperty(caller: Caller, name: string, property: string): boolean
 }
 
 /** Names of the kinds of items in messages of errors. */
@@ -33,32 +34,33 @@ export const labels: Readonly<Record<ItemKind, string>> = {
   template: 'resource template'
 }
 
-/** Returns the tool or prompt with this qualified name. Throws a 404 AppError for an unknown name. */
-export function findNamed(catalog: Catalog, kind: 'tool' | 'prompt', name: string): Item {
+/** Returns the tool or prompt with this qualified name. Throws a 404 AppError for a name that the caller does not see. */
+export function findNamed({ catalog, sees }: RestView, kind: 'tool' | 'prompt', name: string): Item {
   const split = splitName(name)
   const item = split && catalog.server(split.server)?.find(kind, split.name)
-  if (!item) throw notFound(labels[kind], name)
+  if (!item || !sees(item)) throw notFound(labels[kind], name)
   return item
 }
 
-const restNames = (catalog: Catalog, server: CatalogServer, kind: ItemKind, names: readonly string[]) =>
+const restNames = (view: RestView, server: CatalogServer, kind: ItemKind, names: readonly string[]) =>
   names.map((name) => {
     const item = server.find(kind, name)
-    return item ? restName(catalog, item) : name
+    return item ? restName(view, item) : name
   })
 
 export const createItems = (registry: Pick<Registry, 'write'>, catalog: () => Catalog): Items => ({
-  list(kind, name) {
+  list(caller, kind, name) {
     const only = name === undefined ? undefined : catalog().server(name)
     if (name !== undefined && !only) throw notFound('server', name)
-    return itemRecords(catalog(), kind, only)
+    return itemRecords(viewFor(catalog(), caller), kind, only)
   },
 
-  get(kind, name) {
-    const current = catalog()
-    const item = kind === 'tool' || kind === 'prompt' ? findNamed(current, kind, name) : anyByUri(current, kind, name)
+  get(caller, kind, name) {
+    const view = viewFor(catalog(), caller)
+    if (kind === 'tool' || kind === 'prompt') return itemRecord(view, findNamed(view, kind, name))
+    const item = anyByUri(view.catalog, kind, name, view.scope, view.sees)
     if (!item) throw notFound(labels[kind], name)
-    return itemRecord(current, item)
+    return itemRecord(view, item)
   },
 
   async setEnabled(caller, kind, entity, enabled) {
@@ -72,11 +74,11 @@ export const createItems = (registry: Pick<Registry, 'write'>, catalog: () => Ca
       if (kind === 'resource' && !item) await tx.items.setEnabled(owner.name, 'template', null, enabled)
       return affected
     })
-    return restNames(catalog(), catalog().server(owner.name) ?? owner, kind, names)
+    return restNames(viewFor(catalog(), caller), catalog().server(owner.name) ?? owner, kind, names)
   },
 
-  hasToolProperty(name, property) {
-    const { definition } = findNamed(catalog(), 'tool', name).stored
+  hasToolProperty(caller, name, property) {
+    const { definition } = findNamed(viewFor(catalog(), caller), 'tool', name).stored
     const schema = JSON.parse(definition) as { inputSchema?: { properties?: object } }
     return Object.hasOwn(schema.inputSchema?.properties ?? {}, property)
   }

@@ -79,20 +79,20 @@ const clientRecord = ({ name, description, allowed_servers }: ClientConfig): Cli
 export interface PrincipalChanges {
   /** Keys of the callers whose token was revoked or replaced or has expired, or whose role has changed. */
   readonly revoked: ReadonlySet<string>
-  /** True if the allow list of some client differs. */
-  readonly hasNewAllowLists: boolean
+  /** True if the permit of some caller may differ. */
+  readonly hasNewPermits: boolean
 }
 
 /** Compares the principals of two catalogs. */
 export function comparePrincipals(before: Catalog, next: Catalog): PrincipalChanges {
   const revoked = new Set<string>()
-  let hasNewAllowLists = false
+  let hasNewPermits = before.permits.contentHash !== next.permits.contentHash
   for (const { caller } of before.credentials.values()) {
     const current = next.currentCaller(caller)
     if (!current) revoked.add(caller.key)
-    else if (current.allowed.contentHash !== caller.allowed.contentHash) hasNewAllowLists = true
+    else if (current.allowed.contentHash !== caller.allowed.contentHash) hasNewPermits = true
   }
-  return { revoked, hasNewAllowLists }
+  return { revoked, hasNewPermits }
 }
 
 type Write = Pick<Registry, 'write'>

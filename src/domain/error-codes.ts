@@ -2,5 +2,7 @@
 export const NOT_INITIALIZED = 'not_initialized'
 /** `code` of errors on routes that development mode lacks. */
 export const ENTERPRISE_MODE_ONLY = 'enterprise_mode_only'
+/** `code` of a call that a policy refused. */
+export const DENIED_BY_POLICY = 'denied_by_policy'
 /** `code` of an installation whose entry of the catalogue is not the one that was shown. */
 export const ENTRY_CHANGED = 'catalogue_entry_changed'

@@ -28,6 +28,7 @@ export interface GatewayOptions {
     | 'limits'
     | 'spareSessions'
     | 'toolNames'
+    | 'policyDefault'
     | 'refreshIntervalMs'
     | 'staleLimitS'
     | 'catalogue'

@@ -10,6 +10,7 @@ import { createListRefresh, type ListRefresh } from './list-refresh.ts'
 import type { RestCalls } from '../control/invocation.ts'
 import { createItems, type Items } from '../control/items.ts'
 import { createMcpSide, type McpSide } from './mcp-side.ts'
+import { createPolicies, type Policies } from '../control/policies.ts'
 import { createPrincipals, type Principals } from '../control/principals.ts'
 import { createRegistration, type SignIns } from '../control/registration.ts'
 import { createServers, type Servers } from '../control/servers.ts'
@@ -39,6 +40,7 @@ export interface Gateway {
   /** Users, MCP clients and their tokens. */
   readonly principals: Principals
   readonly accessTokens: AccessTokens
+  readonly policies: Policies
   /** OAuth sign-ins at upstreams. */
   readonly signIns: SignIns
   /** Calls over REST. */
@@ -105,6 +107,7 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
     groups: createGroups(registry, catalog),
     principals: createPrincipals(registry, catalog),
     accessTokens: createAccessTokens(registry, catalog),
+    policies: createPolicies(registry, catalog),
     signIns,
     dashboard: createDashboard({
       registry,
@@ -195,6 +198,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   const applier = createStateApplier({
     catalog: () => live.current,
     toolNames: config.toolNames,
+    policyDefault: config.policyDefault,
     swap: live.replace,
     onApplied: upstreamSide.observer.onCatalogApplied,
     log

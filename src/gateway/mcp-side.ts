@@ -1,12 +1,12 @@
-import { allows } from '../domain/allow-list.ts'
 import { createDownstream, type Downstream } from '../mcp/downstream.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { createInvocation, type Invocation } from '../control/invocation.ts'
 import { noop } from '../lib/noop.ts'
 import { ClientCalls, type SendCall } from '../upstream/client-calls.ts'
 import type { ListRefresh } from './list-refresh.ts'
+import { createPolicyGate } from '../mcp/policy-gate.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
-import { allowedTo, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
+import { permitOf, resourceOf, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
 import type { ServerWatching } from './server-watching.ts'
 import type { GatewayBase } from './base.ts'
 import type { UpstreamSide } from './upstream-side.ts'
@@ -31,15 +31,20 @@ export function createMcpSide(
   const scopes: CurrentScopes = {
     scope(caller, endpoint) {
       if (hasDashboard) clientActivity.recordRequest(endpoint)
-      return scopeAt(live.current, groupOf(endpoint), allowedTo(live.current, caller))
+      return scopeAt(live.current, groupOf(endpoint), permitOf(live.current, caller))
     },
-    allows: (caller, server) => allows(allowedTo(live.current, caller), server)
+    allows(caller, server, uri) {
+      const permit = permitOf(live.current, caller)
+      return permit.decide(resourceOf(live.current, server, uri)).verdict !== 'no'
+    }
   }
   const send: SendCall = (server, call, origin) => {
     refresher.refreshIfStale(server.stored.id)
     return upstreams.get(server).call(call, origin)
   }
   const clientCalls = new ClientCalls(observer, send)
+  const policies = createPolicyGate({ recordRefusal: registry.recordRefusal, onDecision: observer.onDecision, log })
+  const refusals = createMcpRefusals(() => live.current, registry.recordRefusal, observer.onDecision)
   const downstream = createDownstream({
     registry,
     config,
@@ -50,7 +55,8 @@ export function createMcpSide(
     redactorOf: ({ stored }) => connections.redactorOf(stored),
     observer,
     scopes,
-    refusals: createMcpRefusals(() => live.current, registry.recordRefusal),
+    refusals,
+    policies,
     recordClient: (endpoint, client) => (hasDashboard ? clientActivity.recordClient(endpoint, client) : null),
     listChanges,
     subscriptions,
@@ -60,7 +66,7 @@ export function createMcpSide(
     upstreamSessions: upstreams,
     log
   })
-  const invocation = createInvocation(() => live.current, clientCalls)
+  const invocation = createInvocation({ catalog: () => live.current, calls: clientCalls, policies, refusals })
   notifications.subscribe(({ name }, method, params) => {
     if (method === 'notifications/elicitation/complete') downstream.completeElicitation(name, params)
   })

@@ -67,8 +67,8 @@ export function createServerWatching(
   const subscriptions = createSubscriptions((server) => upstreamWatchers.updateSubscriptions(server))
   subscribersChanged.subscribe(() => upstreamWatchers.reviewSoon())
   announcedListsRead.subscribe((change) => listChanges.schedule(change))
-  live.onChange('release', ({ hasNewAllowLists }) => {
-    if (hasNewAllowLists) subscriptions.removeRevoked()
+  live.onChange('release', ({ hasNewPermits }) => {
+    if (hasNewPermits) subscriptions.removeRevoked()
   })
   live.onChange('notify', () => upstreamWatchers.review())
   const taskStreams = createTaskStreams({

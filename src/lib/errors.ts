@@ -1,6 +1,6 @@
 export type Status = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 502 | 503 | 504
 
-/** Members of an error body that explain a failed contact with a server, or a body that is no registration. */
+/** Further members of an error body: they explain a failed contact, a body that is no registration, or a refusal. */
 export interface FailureDetails {
   /** Name of the known cause. */
   readonly cause?: string
@@ -16,6 +16,9 @@ export interface FailureDetails {
   readonly registrations?: readonly object[]
   /** Why parts of the input cannot be registered; without values. */
   readonly problems?: readonly string[]
+  /** Policy that refused the call, and the id of its decision. */
+  readonly policy?: string
+  readonly decision?: string
 }
 
 export interface AppErrorOptions extends ErrorOptions {

@@ -1,4 +1,5 @@
 import type { Negotiation } from '../registry/model/model.ts'
+import { isObject } from '../domain/is-object.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
 import { namedContents } from './messages/named-contents.ts'
 import { errorCode } from '../upstream/era-bridge.ts'
@@ -8,7 +9,10 @@ import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
 import type { Payload } from '../json/payload.ts'
-import type { ResourceTarget } from '../catalog/scope.ts'
+import { resourceOf, type ResourceTarget } from '../catalog/scope.ts'
+import type { PolicyItem } from '../domain/policy/target.ts'
+import { checkResource, refuseByPolicy } from './policy-refusals.ts'
+import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer } from '../upstream/transport/call.ts'
 import type { CallReplies, McpTarget } from './call-replies.ts'
@@ -50,6 +54,15 @@ const mayTryUndeclared = (
   method: TriedMethod
 ) => chooseEra(negotiation, stored, era) === 'legacy' && hasMethod(negotiation, method) !== false
 
+const argumentsOf = ({ message }: RequestContext) => valueOf(message.text, message.paramMembers, 'arguments')
+
+/** Returns the arguments of a completion as JSON text: those that are known, and the one to complete. */
+function completionArguments({ message }: RequestContext): string {
+  const { argument, context } = message.params as { argument?: { name?: unknown; value?: unknown }; context?: unknown }
+  const known = isObject(context) && isObject(context['arguments']) ? context['arguments'] : {}
+  return JSON.stringify({ ...known, ...(argument && { [String(argument.name)]: argument.value }) })
+}
+
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
 interface Reference {
@@ -57,10 +70,12 @@ interface Reference {
   /** Member of `ref` that identifies the item; `value` is its name or URI on the upstream. */
   readonly key: 'name' | 'uri'
   readonly value: string
+  readonly item: PolicyItem
 }
 
 export interface TargetResolverOptions {
   readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
+  readonly policies: PolicyGate
   readonly inputRequiredStore: Pick<InputRequiredStore<PendingCall>, 'isOwnState'>
   readonly resourceLinks: Pick<ResourceLinks, 'find'>
   readonly results: ResultSender
@@ -79,8 +94,8 @@ export class TargetResolver {
     this.#options = options
   }
 
-  /** Resolves the tool or prompt of a request. */
-  item(kind: 'tool' | 'prompt', context: RequestContext, observation: Observation): McpTarget {
+  /** Resolves the tool or prompt of a request; undefined after the answer that a policy refuses the tool's arguments. */
+  item(kind: 'tool' | 'prompt', context: RequestContext, observation: Observation): McpTarget | undefined {
     const { message, scope } = context
     const publicName = stringParam(context, 'name')
     const item = scope.find(kind, publicName)
@@ -89,6 +104,12 @@ export class TargetResolver {
     if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(context, 'Invalid params: "arguments" must be an object')
     }
+    const denial = this.#options.policies.denialOf(context, item, scope.decide(item), argumentsOf(context))
+    if (denial && kind === 'tool') {
+      observation.end('refused', denial.reason)
+      return this.#sendDenial(context, denial)
+    }
+    if (denial) throw refuseByPolicy(context, denial)
     const { name, server } = item
     const round = this.#inputRoundChanges(context, server)
     const own = { name: JSON.stringify(name) }
@@ -112,6 +133,7 @@ export class TargetResolver {
       throw refuse(context, `Resource not found: ${requestedUri}`, { uri: requestedUri }, code)
     }
     const { server, uri, form } = target
+    checkResource(context, this.#options.policies, target)
     const changes = { uri: JSON.stringify(uri), ...this.#inputRoundChanges(context, server) }
     const rewrite = form === 'own' && scope.isBare ? undefined : (result: Payload) => namedContents(result, target)
     return { server, members: paramsFragment(message, changes), name: uri, rewrite }
@@ -121,7 +143,10 @@ export class TargetResolver {
   reference(context: RequestContext, observation: Observation): McpTarget | undefined {
     const { message } = context
     const { results } = this.#options
-    const { server, key, value } = this.#findReference(context)
+    const { server, key, value, item } = this.#findReference(context)
+    const decision = context.scope.decide(item)
+    const denial = this.#options.policies.denialOf(context, item, decision, completionArguments(context))
+    if (denial) throw refuseByPolicy(context, denial)
     const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
     refuseLookalikes(members(ref), message.id)
     observation.setTarget(server.name, value)
@@ -147,15 +172,25 @@ export class TargetResolver {
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
       const item = context.scope.find('prompt', ref.name)
       if (!item) throw this.#unknownItem(context, 'prompt', ref.name)
-      return { server: item.server, key: 'name', value: item.name }
+      return { server: item.server, key: 'name', value: item.name, item }
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
       // completions of the wrong server would look plausible, so the server is never guessed
-      const target = context.scope.resolveTemplate(ref.uri) ?? context.scope.resolve(ref.uri, false)
+      const { scope } = context
+      const target = scope.resolveTemplate(ref.uri) ?? scope.resolve(ref.uri, false)
       if (!target) throw this.#unknownItem(context, 'resource', ref.uri, { uri: ref.uri })
-      return { server: target.server, key: 'uri', value: target.uri }
+      const { server, uri } = target
+      const item = server.find('template', uri) ?? resourceOf(scope.catalog, server.name, uri)
+      return { server, key: 'uri', value: uri, item }
     }
     throw refuse(context, 'Invalid params: "ref" must name a prompt or a resource')
+  }
+
+  /** Tells the caller of a tool why a policy refuses the call, so that a model can correct itself. */
+  #sendDenial(context: RequestContext, { reason, policy, decision }: PolicyDenial): undefined {
+    const meta = `"dev.towpath/denied":${JSON.stringify({ policy, decision })}`
+    const body = `"content":[{"type":"text","text":${JSON.stringify(reason)}}],"isError":true`
+    this.#options.results.send(context, body, '', meta)
   }
 
   #unknownItem(context: RequestContext, kind: 'tool' | 'prompt' | 'resource', name: string, data?: unknown) {

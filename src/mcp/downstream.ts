@@ -26,6 +26,7 @@ import type { ListChangeNotifier } from './list-change-notifier.ts'
 import { createListMethods } from './list-methods.ts'
 import { ListenStreams } from './listen-streams.ts'
 import type { McpRefusals } from './mcp-refusals.ts'
+import type { PolicyGate } from './policy-gate.ts'
 import { createClientInfoCache } from './messages/client-info.ts'
 import { createCursors } from './messages/cursor.ts'
 import { accepts } from './messages/era.ts'
@@ -99,6 +100,7 @@ export interface DownstreamOptions {
   readonly observer: Pick<Observer, 'onList' | 'onCall'>
   readonly scopes: CurrentScopes
   readonly refusals: McpRefusals
+  readonly policies: PolicyGate
   readonly recordClient: RecordClient
   readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
@@ -156,7 +158,7 @@ function createState({ registry, config, quotas, upstreamSessions, log }: Downst
 /** Creates the handlers of the methods of both eras. */
 function createMessageHandlers(options: DownstreamOptions, state: State, quotaGuard: QuotaGuard) {
   const { registry, config, version, clientCalls: calls, observer, scopes, refusals, recordClient } = options
-  const { quotas, schedule, listChanges, subscriptions, upstreamSessions } = options
+  const { policies, quotas, schedule, listChanges, subscriptions, upstreamSessions } = options
   const { sessions, elicitations, heartbeat, inputRequiredStore, clientInfoCache } = state
   const { limits } = config
   const identity = { name: PRODUCT, title: TITLE, version }
@@ -168,7 +170,7 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const handles = createTaskHandles(registry.deriveKey('task handles'), config.timeouts.taskHandleDays)
   const newTasks = createNewTasks(handles, limits.identifierBytes)
   const taskLog = createTaskLog({ observer, redactorOf: options.redactorOf })
-  const targets = new TargetResolver({ refusals, inputRequiredStore, resourceLinks, results, newTasks })
+  const targets = new TargetResolver({ refusals, policies, inputRequiredStore, resourceLinks, results, newTasks })
   const subscriptionParts = {
     scopes,
     subscriptions,
@@ -192,9 +194,9 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
     },
     polls: createSharedPolls()
   })
-  const sessionMethods = createSessionMethods({ relay, subscriptionParts, quotaGuard, refusals, results })
+  const sessionMethods = createSessionMethods({ relay, subscriptionParts, quotaGuard, refusals, policies, results })
   const listen = new SubscriptionsListen({
-    ...{ calls, scopes, subscriptionParts, listChanges, heartbeat, quotaGuard, identity },
+    ...{ calls, scopes, policies, subscriptionParts, listChanges, heartbeat, quotaGuard, identity },
     tasks: new TaskSubscriptions({
       ...{ handles, scopes, clientInfoCache, log: taskLog, streams: options.taskStreams },
       countQuota: subscriptionParts.countQuota

@@ -1,15 +1,24 @@
+import { randomUUID } from 'node:crypto'
+import type { Effect, Mode } from '../domain/policy/rule.ts'
+import type { PolicyItem } from '../domain/policy/target.ts'
 import { splitName } from '../domain/names.ts'
 import type { Refusal } from '../registry/model/model.ts'
-import type { Catalog, Item, CatalogServer } from '../catalog/catalog.ts'
+import type { Catalog, CatalogServer } from '../catalog/catalog.ts'
+import type { PolicyRequest } from './policy-gate.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 import { groupOf } from '../catalog/endpoint.ts'
-import { anyByUri } from '../catalog/scope.ts'
+import { anyByUri, globalScope, permitOf, resourceOf } from '../catalog/scope.ts'
 import type { FailureReason, UpstreamFailure } from '../protocol/upstream-failure.ts'
 
 type Kind = 'tool' | 'prompt' | 'resource'
 
-function findInCatalog(catalog: Catalog, kind: Kind, name: string): Item | undefined {
-  if (kind === 'resource') return anyByUri(catalog, 'resource', name) ?? anyByUri(catalog, 'template', name)
+/** Returns the item that a name or URI stands for, whoever asks; undefined if it exists on no server. */
+function findInCatalog(catalog: Catalog, kind: Kind, name: string): (PolicyItem & { enabled?: boolean }) | undefined {
+  if (kind === 'resource') {
+    const item = anyByUri(catalog, 'resource', name) ?? anyByUri(catalog, 'template', name)
+    const target = item ? undefined : globalScope(catalog).resolve(name, false)
+    return item ?? (target && resourceOf(catalog, target.server.name, target.uri))
+  }
   const split = splitName(name)
   return split && catalog.server(split.server)?.find(kind, split.name)
 }
@@ -17,10 +26,10 @@ function findInCatalog(catalog: Catalog, kind: Kind, name: string): Item | undef
 /** Writes refused MCP requests to the audit log. */
 export interface McpRefusals {
   /**
-   * Audits a request for an item outside the client's scope. The client is answered as if the item did not exist; a
+   * Audits a request for an item outside the caller's scope. The caller is answered as if the item did not exist; a
    * name that exists on no server is not audited.
    */
-  auditOutOfScope(context: RequestContext, kind: Kind, name: string): void
+  auditOutOfScope(request: RefusedRequest, kind: Kind, name: string): void
   /** Audits a request that exceeded a limit per principal. */
   auditLimit(request: RefusedRequest, target: string, reason: string): void
   /** Audits a call that the gateway's own settings or limits kept from a server. */
@@ -28,18 +37,24 @@ export interface McpRefusals {
 }
 
 /** Request that a refusal is recorded for. */
-export type RefusedRequest = Pick<RequestContext, 'caller' | 'endpoint' | 'address' | 'requestId'>
+export type RefusedRequest = PolicyRequest
 
 const actions: Partial<Record<FailureReason, string>> = { limited: 'request.refused', denied: 'upstream.refused' }
 
-export function createMcpRefusals(catalog: () => Catalog, record: (refusal: Refusal) => void): McpRefusals {
+export function createMcpRefusals(
+  catalog: () => Catalog,
+  record: (refusal: Refusal) => void,
+  onDecision: (effect: Effect, mode: Mode) => void = () => {}
+): McpRefusals {
   const audit = (
     { caller, endpoint, address, requestId }: RefusedRequest,
     action: string,
     target: string,
-    reason: string
+    reason: string,
+    more: Pick<Refusal, 'policy' | 'decision'> = {}
   ) =>
     record({
+      ...more,
       actor: { kind: caller.kind, name: caller.name },
       action,
       target,
@@ -49,11 +64,17 @@ export function createMcpRefusals(catalog: () => Catalog, record: (refusal: Refu
       requestId
     })
   return {
-    auditOutOfScope(context, kind, name) {
-      if (context.caller.kind !== 'client') return
+    auditOutOfScope(request, kind, name) {
+      const { caller } = request
+      if (caller.kind === 'development') return
       const item = findInCatalog(catalog(), kind, name)
       if (!item) return
-      audit(context, `${kind}.refused`, name, item.enabled ? 'the client may not use it here' : 'it is disabled')
+      const { verdict, rule } = permitOf(catalog(), caller).decide(item)
+      const action = `${kind}.refused`
+      if (item.enabled === false) return audit(request, action, name, 'it is disabled')
+      if (verdict !== 'no' || !rule) return audit(request, action, name, `the ${caller.kind} may not use it here`)
+      onDecision('deny', 'enforce')
+      audit(request, action, name, 'a policy denies it', { policy: rule.name, decision: randomUUID() })
     },
     auditLimit: (request, target, reason) => audit(request, 'request.refused', target, reason),
     auditFailure(context, { name }, { reason, message }) {

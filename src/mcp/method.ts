@@ -34,18 +34,26 @@ export class ResultSender {
   readonly #modernMeta: string
 
   constructor(identity: Implementation) {
-    this.#modernMeta = `,"_meta":{"${META}serverInfo":${JSON.stringify(identity)}}`
+    this.#modernMeta = `"${META}serverInfo":${JSON.stringify(identity)}`
   }
 
-  /** Returns the members that every modern result carries, after `extra`; empty for legacy requests. */
-  metaOf({ era }: RequestContext, extra: string): string {
-    return era === 'modern' ? `"resultType":"complete"${extra}${this.#modernMeta}` : ''
+  /**
+   * Returns the members that every modern result carries, after `extra`; for legacy requests only `_meta`, if there is
+   * one. `ownMeta`: JSON text of further members of `_meta`, without braces.
+   */
+  metaOf({ era }: RequestContext, extra: string, ownMeta = ''): string {
+    if (era === 'legacy') return ownMeta === '' ? '' : `"_meta":{${ownMeta}}`
+    const meta = ownMeta === '' ? this.#modernMeta : `${this.#modernMeta},${ownMeta}`
+    return `"resultType":"complete"${extra},"_meta":{${meta}}`
   }
 
-  /** `members`: JSON text of the result's members without braces; `extra`: further members of modern results. */
-  send(context: RequestContext, members: string, extra = ''): void {
+  /**
+   * `members`: JSON text of the result's members without braces; `extra`: further members of modern results; `ownMeta`:
+   * see `metaOf`.
+   */
+  send(context: RequestContext, members: string, extra = '', ownMeta = ''): void {
     const { reply, message } = context
-    const meta = this.metaOf(context, extra)
+    const meta = this.metaOf(context, extra, ownMeta)
     reply.sendResult(message.id, Buffer.from(`{${members}${members !== '' && meta !== '' ? ',' : ''}${meta}}`))
   }
 }

@@ -12,6 +12,8 @@ import {
   MAX_SUBSCRIPTIONS,
   type SubscriptionParts
 } from './subscriptions/session-subscriptions.ts'
+import type { PolicyGate } from './policy-gate.ts'
+import { checkResource } from './policy-refusals.ts'
 import type { SessionRelay } from './session-relay.ts'
 import { codes, ProtocolError } from '../protocol/jsonrpc.ts'
 import { notificationText } from '../protocol/jsonrpc-text.ts'
@@ -48,6 +50,7 @@ export interface SessionMethodsOptions {
   readonly subscriptionParts: SubscriptionParts
   readonly quotaGuard: QuotaGuard
   readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
+  readonly policies: PolicyGate
   readonly results: ResultSender
 }
 
@@ -84,6 +87,7 @@ class SubscribeMethod {
       this.#options.refusals.auditOutOfScope(context, 'resource', uri)
       throw refuse(context, codes.legacyResourceNotFound, `Resource not found: ${uri}`, { uri })
     }
+    checkResource(context, this.#options.policies, target)
     const { negotiation } = target.server.stored
     if (!isSubscribable(target) && !mayTrySubscribing(negotiation)) throw notSubscribable(context)
     return target

@@ -15,6 +15,8 @@ import {
 import { isLonger } from '../protocol/jsonrpc.ts'
 import { tooLong } from './messages/lengths.ts'
 import { notificationText } from '../protocol/jsonrpc-text.ts'
+import type { PolicyGate } from './policy-gate.ts'
+import { isAllowed } from './policy-refusals.ts'
 import type { QuotaGuard } from './quota-guard.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './subscriptions/undeclared-subscriptions.ts'
 import type { ListChangeNotifier, ListChangeSubscriber } from './list-change-notifier.ts'
@@ -38,13 +40,22 @@ interface Resource {
 }
 
 /** Returns the requested resources that can be subscribed to, each under the URI that the caller used. */
-function resourcesOf({ scope, message }: RequestContext, requested: unknown, identifierBytes: number): Resource[] {
+function resourcesOf(
+  context: RequestContext,
+  policies: PolicyGate,
+  requested: unknown,
+  identifierBytes: number
+): Resource[] {
+  const { scope, message } = context
   const uris = Array.isArray(requested) ? requested.filter((uri): uri is string => typeof uri === 'string') : []
   if (uris.some((uri) => isLonger(uri, 0, uri.length, identifierBytes)))
     throw tooLong(message, 'a URI', identifierBytes)
   return [...new Set(uris)].slice(0, MAX_SUBSCRIPTIONS).flatMap((uri) => {
     const target = scope.resolve(uri)
-    const isSupported = target && (mayTrySubscribing(target.server.stored.negotiation) || isSubscribable(target))
+    const isSupported =
+      target &&
+      isAllowed(context, policies, target) &&
+      (mayTrySubscribing(target.server.stored.negotiation) || isSubscribable(target))
     return isSupported ? [{ uri, target }] : []
   })
 }
@@ -102,6 +113,7 @@ async function findSubscribable(
 export interface SubscriptionsListenOptions {
   readonly calls: Pick<ClientCalls, 'send'>
   readonly scopes: Pick<CurrentScopes, 'scope'>
+  readonly policies: PolicyGate
   readonly subscriptionParts: SubscriptionParts
   readonly listChanges: Pick<ListChangeNotifier, 'add' | 'delete'>
   readonly heartbeat: Pick<Heartbeat, 'add'>
@@ -128,11 +140,11 @@ export class SubscriptionsListen {
    */
   async open(context: RequestContext): Promise<void> {
     const { message, reply } = context
-    const { subscriptionParts, listChanges, heartbeat, identifierBytes } = this.#options
+    const { policies, subscriptionParts, listChanges, heartbeat, identifierBytes } = this.#options
     const { id, params } = message
     const requested = (params['notifications'] ?? {}) as Record<string, unknown>
     const honoured = new Set(listKinds.filter((list) => requested[filterMembers[list]] === true))
-    const resources = resourcesOf(context, requested['resourceSubscriptions'], identifierBytes)
+    const resources = resourcesOf(context, policies, requested['resourceSubscriptions'], identifierBytes)
     const tasks = tasksOf(context, requested['taskIds'], identifierBytes)
     const state = { isAcknowledged: false }
     const subscriptions = createSessionSubscriptions(subscriptionParts, context, (uri, extraParams) => {

@@ -1,7 +1,10 @@
-import type { Catalog } from '../catalog/catalog.ts'
+import { judge, type Decision } from '../domain/policy/permit.ts'
+import type { Catalog, Item } from '../catalog/catalog.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { REST_ENDPOINT, type Observation } from '../observe/observation.ts'
-import { allowedTo, globalScope, scopeAt, type Scope } from '../catalog/scope.ts'
+import { permitOf, scopeAt, type Scope } from '../catalog/scope.ts'
+import { members, valueOf } from '../json/json.ts'
+import { conditionTest } from './policy-gate.ts'
 import { UpstreamFailure } from '../protocol/upstream-failure.ts'
 
 /**
@@ -9,10 +12,10 @@ import { UpstreamFailure } from '../protocol/upstream-failure.ts'
  */
 export const permissionWithdrawn = new UpstreamFailure('cancelled', 'the call was ended: its item is no longer allowed')
 
-type CallTarget = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item'>
+type CallTarget = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item' | 'params'>
 
 const scopeOf = (catalog: Catalog, { caller, endpoint }: CallTarget): Scope =>
-  endpoint === REST_ENDPOINT ? globalScope(catalog) : scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
+  scopeAt(catalog, endpoint === REST_ENDPOINT ? undefined : groupOf(endpoint), permitOf(catalog, caller))
 
 /**
  * Returns true if a call in progress would still be permitted by this catalog. A call of a tool or prompt that the
@@ -24,7 +27,17 @@ export function isStillAllowed(catalog: Catalog, call: CallTarget): boolean {
   const scope = scopeOf(catalog, call)
   const server = scope.servers.find((each) => each.name === name)
   if (!server) return false
-  if (kind === 'resource') return scope.resolveAt(name, item) !== undefined
+  if (kind === 'resource')
+    return scope.resolveAt(name, item) !== undefined && meetsConditions(scope.decideUri(server, item), call, undefined)
   const found = kind === 'completion' ? undefined : server.find(kind, item)
-  return found === undefined || scope.includes(found)
+  return found === undefined || (scope.includes(found) && meetsConditions(scope.decide(found), call, found))
+}
+
+/** Returns false if the conditions of policies refuse the arguments of a call in progress. */
+function meetsConditions(decision: Decision, { caller, params, server, item }: CallTarget, found?: Item): boolean {
+  if (decision.verdict !== 'residual') return true
+  const text = `{${params}}`
+  const target = found ?? { kind: 'resource', server: { name: server! }, name: item!, alias: item! }
+  const test = conditionTest(caller, target, valueOf(text, members(text), 'arguments'))
+  return judge(decision, test).isAllowed
 }

@@ -1,4 +1,5 @@
 import { TASK } from '../domain/mcp-constants.ts'
+import type { Effect, Mode } from '../domain/policy/rule.ts'
 import type { Transport } from '../domain/transports.ts'
 import { AppError } from '../lib/errors.ts'
 import type { ItemKind, SessionMode } from '../registry/model/model.ts'
@@ -81,6 +82,8 @@ export interface Observer {
   onSessionTaken(server: string, isSpare: boolean): void
   /** A connection could not be opened, or failed during a call. `message` may quote secrets of the server. */
   onConnectionFailure(server: string, reason: FailureReason, message: string): void
+  /** A policy decided on a call; `effect` is the result, or in mode `observe` the policy's effect. */
+  onDecision(effect: Effect, mode: Mode): void
   /** A new version of the catalog is served; `ms`: the time it took to build and apply it. */
   onCatalogApplied(ms: number): void
 }
@@ -92,6 +95,7 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   const connects = observers.flatMap((each) => each.onConnected ?? [])
   const takes = observers.flatMap((each) => each.onSessionTaken ?? [])
   const swaps = observers.flatMap((each) => each.onCatalogApplied ?? [])
+  const decisions = observers.flatMap((each) => each.onDecision ?? [])
   const failures = observers.flatMap((each) => each.onConnectionFailure ?? [])
   return {
     tracer: observers.find(({ tracer }) => tracer)?.tracer,
@@ -110,6 +114,9 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
     },
     onConnectionFailure(...event) {
       for (const notify of failures) notify(...event)
+    },
+    onDecision(...event) {
+      for (const notify of decisions) notify(...event)
     },
     onCatalogApplied(ms) {
       for (const notify of swaps) notify(ms)

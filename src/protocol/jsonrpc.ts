@@ -176,7 +176,7 @@ const isPlain = (key: string) => /^[\x21-\x7e]*$/.test(key)
  * Folds a key like the most lenient parsers do: case-insensitive (`ſ` equals `s`), compatibility-normalized, without
  * white space and invisible characters.
  */
-const foldKey = (key: string) =>
+export const foldKey = (key: string): string =>
   (isPlain(key) ? key : key.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '')).toUpperCase().toLowerCase()
 /** Parsers written in C end a key at NUL. */
 const cutAtNul = (key: string) => (key.includes('\0') ? key.slice(0, key.indexOf('\0')) : key)

@@ -63,6 +63,7 @@ A tool that reports a failure is not an HTTP error: the status is 200 and the re
 |---|---|---|
 | \`catalogue_entry_changed\` | 409 | The entry of the catalogue has another version, or is not the one whose \`digest\` was sent |
 | \`values_missing\` | 400 | Required values of a server of the catalogue are missing |
+| \`denied_by_policy\` | 403 | A [policy](../how-to/policies.md) refuses the call; \`policy\` names it, \`decision\` is in the audit log |
 | \`not_initialized\` | 403 | There is no administrator yet: \`POST /init\` creates the first |
 | \`enterprise_mode_only\` | 403 | Development mode has no users and clients |
 | \`upstream_oauth_required\` | 400 | The server requires a sign-in: register it with \`oauth_redirect_uri\` |

@@ -31,6 +31,7 @@ import type {
   StoredServer
 } from './model/model.ts'
 import { createOAuthSessions, type OAuthSessions } from './repositories/oauth-sessions.ts'
+import { createPolicyRepository } from './repositories/policies.ts'
 import type { PoolStats } from './store/postgres.ts'
 import { createRefusalLog } from './logs/refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
@@ -67,6 +68,7 @@ export interface Transaction {
   readonly principals: ReturnType<typeof createPrincipalRepository>
   readonly accessTokens: ReturnType<typeof createAccessTokenRepository>
   readonly tokens: ReturnType<typeof createTokenRepository>
+  readonly policies: ReturnType<typeof createPolicyRepository>
 }
 
 /** Call log: calls, their callers and their outcomes (security-model.md#audit) */
@@ -107,7 +109,7 @@ export interface Registry {
    * not throw.
    */
   follow(
-    apply: (state: RegistryState) => void,
+    apply: (state: RegistryState) => void | Promise<void>,
     onAnnouncement?: (text: string) => void,
     onListening?: () => void
   ): Promise<void>
@@ -318,7 +320,8 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
       groups: createGroupRepository(context),
       principals: createPrincipalRepository(context),
       accessTokens: createAccessTokenRepository(context),
-      tokens: createTokenRepository(context)
+      tokens: createTokenRepository(context),
+      policies: createPolicyRepository(context)
     })
     if (effects.length === 0) return { result, version: undefined }
     await insertChange(trx, change, version, effects)

@@ -22,7 +22,7 @@ class StateFollower {
   readonly #onError: (error: unknown) => void
   readonly #report: ReturnType<typeof createOutageReporter>
   readonly #waiters = new Set<{ version: bigint; resolve: () => void }>()
-  #apply: ((state: RegistryState) => void) | undefined
+  #apply: ((state: RegistryState) => void | Promise<void>) | undefined
   #current: RegistryState | undefined
   #isOutdated = false
   #running: Promise<void> | undefined
@@ -38,11 +38,11 @@ class StateFollower {
   }
 
   /**
-   * Starts following. `follower` must not throw. Resolves after the first `apply` and, with PostgreSQL, the first
+   * Starts following. `follower` must neither throw nor reject. Resolves after the first `apply` and, with PostgreSQL, the first
    * LISTEN attempt; rejects if the state cannot be read.
    */
   async follow(
-    follower: (state: RegistryState) => void,
+    follower: (state: RegistryState) => void | Promise<void>,
     onAnnouncement: (text: string) => void = () => {},
     /** Called whenever listening begins: earlier announcements were lost */
     onListening: () => void = () => {}
@@ -130,7 +130,7 @@ class StateFollower {
   async #advance(): Promise<void> {
     const state = await loadState(this.#store.db, this.#current)
     if (state === this.#current || this.#isClosed) return
-    this.#apply?.(state)
+    await this.#apply?.(state)
     this.#current = state
     for (const waiter of this.#waiters) if (BigInt(state.version) >= waiter.version) waiter.resolve()
   }

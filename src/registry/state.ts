@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { readGroups } from './repositories/groups.ts'
+import { readPolicies } from './repositories/policies.ts'
 import { readPrincipals } from './repositories/principals.ts'
 import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Negotiation } from './model/model.ts'
 import { serverColumns } from './repositories/server-rows.ts'
@@ -34,6 +35,7 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
       const known = new Map(reusable?.servers.map((server) => [server.id, server]))
       const groups = await readGroups(trx, reusable?.groups)
       const principals = await readPrincipals(trx, reusable?.principals)
+      const policies = await readPolicies(trx, reusable?.policies)
       const revisions = await trx.selectFrom('servers').select(['id', 'revision']).execute()
       const stale = revisions.filter(({ id, revision }) => known.get(id)?.revision !== revision)
       const read = await readServers(
@@ -42,7 +44,7 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
       )
       const servers = revisions.map(({ id }) => read.get(id) ?? known.get(id)!)
       const sorted = servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      return { version, initialized, servers: sorted, groups, principals }
+      return { version, initialized, servers: sorted, groups, principals, policies }
     })
 }
 

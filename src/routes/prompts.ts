@@ -25,7 +25,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(Prompt)), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, app.gateway.items.list('prompt', request.query.server))
+    async (request, reply) => sendJson(reply, app.gateway.items.list(callerOf(request), 'prompt', request.query.server))
   )
 
   app.get(
@@ -40,7 +40,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Prompt), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, app.gateway.items.get('prompt', request.query.name))
+    async (request, reply) => sendJson(reply, app.gateway.items.get(callerOf(request), 'prompt', request.query.name))
   )
 
   app.post(

@@ -42,7 +42,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
           response: { 200: Type.Array(ref(item)), ...errorResponses(404) }
         }
       },
-      async (request, reply) => sendJson(reply, app.gateway.items.list(kind, request.query.server))
+      async (request, reply) => sendJson(reply, app.gateway.items.list(callerOf(request), kind, request.query.server))
     )
   }
 
@@ -58,7 +58,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Resource), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, app.gateway.items.get('resource', request.query.uri))
+    async (request, reply) => sendJson(reply, app.gateway.items.get(callerOf(request), 'resource', request.query.uri))
   )
 
   app.post(
@@ -73,7 +73,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Resource), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, app.gateway.items.get('resource', request.body.uri))
+    async (request, reply) => sendJson(reply, app.gateway.items.get(callerOf(request), 'resource', request.body.uri))
   )
 
   app.post(

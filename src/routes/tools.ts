@@ -27,7 +27,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(Tool)), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, app.gateway.items.list('tool', request.query.server))
+    async (request, reply) => sendJson(reply, app.gateway.items.list(callerOf(request), 'tool', request.query.server))
   )
 
   app.get(
@@ -42,7 +42,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Tool), ...errorResponses(404) }
       }
     },
-    async (request, reply) => sendJson(reply, app.gateway.items.get('tool', request.query.name))
+    async (request, reply) => sendJson(reply, app.gateway.items.get(callerOf(request), 'tool', request.query.name))
   )
 
   app.post(
@@ -65,7 +65,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
       const args =
         request.query.arguments === 'object'
           ? wrappedArguments(text)
-          : toolArguments(text, () => app.gateway.items.hasToolProperty(name, 'arguments'))
+          : toolArguments(text, () => app.gateway.items.hasToolProperty(callerOf(request), name, 'arguments'))
       return sendJson(reply, await app.gateway.calls.invoke(callerOf(request), name, args, disconnectSignalOf(reply)))
     }
   )

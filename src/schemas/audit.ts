@@ -19,6 +19,8 @@ export const AuditEntry = Type.Object(
     }),
     reason: Type.Optional(Type.String({ description: 'Reason for the refusal or failure' })),
     endpoint: Type.Optional(Type.String({ description: '`global`, or the name of a tool group' })),
+    policy: Type.Optional(Type.String({ description: 'Policy that refused the request' })),
+    decision: Type.Optional(Type.String({ description: 'Id of the decision, as sent to the caller' })),
     address: Type.Optional(Type.String()),
     request_id: Type.Optional(Type.String()),
     count: Type.Integer({ description: 'Number of events that this entry stands for' }),

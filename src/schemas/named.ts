@@ -18,6 +18,7 @@ import {
 } from './principal.ts'
 import { JsonRpcError, JsonRpcMessage } from './mcp.ts'
 import { LeftOutItem } from './left-out.ts'
+import { Policy, PolicyCheck, PolicyInput, PolicyReplacement } from './policy.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
 import {
@@ -81,6 +82,10 @@ export const namedSchemas: readonly TSchema[] = [
   ResourceRead,
   ResourceContents,
   ToolGroup,
+  Policy,
+  PolicyCheck,
+  PolicyInput,
+  PolicyReplacement,
   ToolGroupDetails,
   ToolGroupInput,
   ToolGroupReplacement,

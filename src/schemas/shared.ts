@@ -74,7 +74,9 @@ export const ErrorBody = Type.Object(
       Type.Unsafe<readonly string[]>(
         Type.Array(Type.String(), { maxItems: 100, description: 'Why parts of the body cannot be registered' })
       )
-    )
+    ),
+    policy: Type.Optional(Type.String({ description: 'Policy that refused the call' })),
+    decision: Type.Optional(Type.String({ description: 'Id of the decision, also in the audit log' }))
   },
   { $id: 'Error', additionalProperties: false }
 )

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { allServers, parseAllowList, type AllowList } from '../../src/domain/allow-list.ts'
+import { allServers, parseAllowList } from '../../src/domain/policy/allow-list.ts'
+import { loadConditions } from '../../src/domain/policy/condition.ts'
+import type { Permit } from '../../src/domain/policy/permit.ts'
+import { compilePolicies } from '../../src/domain/policy/policy-set.ts'
+import type { PolicyRule } from '../../src/domain/policy/rule.ts'
+import { policyRule } from '../unit/policies.ts'
 import { scopeAt, type Scope } from '../../src/catalog/scope.ts'
 import type { ItemKind, StoredGroup, StoredItem, StoredServer } from '../../src/registry/model/model.ts'
 import { catalogOf, storedGroup, storedItem, storedServer } from '../unit/stored.ts'
 import { holds } from './property.ts'
 
+const compileCondition = await loadConditions()
 const serverNames = ['a', 'b', 'a-b', 'B', 'a_b']
 /** Names that look qualified, like another server's, or like built-in properties. */
 const itemNames = ['x', 'y', '_x', 'a__x', 'x__y', '__proto__', 'X']
@@ -63,15 +69,35 @@ const entries = fc.option(fc.uniqueArray(fc.constantFrom(...serverNames, 'gone',
 interface Place {
   readonly group: StoredGroup | undefined
   readonly allowed: readonly string[] | undefined
+  readonly policies: readonly PolicyRule[]
 }
-const place: fc.Arbitrary<Place> = fc.record({ group: fc.option(group, { nil: undefined }), allowed: entries })
+const names = (all: readonly string[]) => fc.uniqueArray(fc.constantFrom(...all), { maxLength: 2 })
+const policy: fc.Arbitrary<PolicyRule> = fc
+  .record({
+    effect: fc.constantFrom('allow', 'deny', 'deny'),
+    targets: fc.record({
+      servers: names(serverNames),
+      tools: names([...itemNames, 'x*']),
+      prompts: names(itemNames),
+      resources: names([...uris, ...templates, 'one://*'])
+    }),
+    when: fc.constantFrom(null, null, 'true')
+  })
+  .map((more) => policyRule('p', more as Partial<PolicyRule>))
+const place: fc.Arbitrary<Place> = fc.record({
+  group: fc.option(group, { nil: undefined }),
+  allowed: entries,
+  policies: fc.array(policy, { maxLength: 3 })
+})
 
 /** Computes the visible items naively from the rules, one item after the other. */
-function createModel(all: readonly StoredServer[], { group: g, allowed }: Place) {
-  const isAllowed = (name: string) => !allowed || allowed.includes('*') || allowed.includes(name)
+function createModel(all: readonly StoredServer[], at: Place) {
+  const { group: g } = at
+  const permit = permitAt(at)
   const isWhole = (name: string) => !g || g.included_servers.includes(name)
   const isServed = (from: StoredServer, { kind, name, enabled }: StoredItem) => {
-    if (!from.enabled || !enabled || !isAllowed(from.name)) return false
+    if (!from.enabled || !enabled || permit.decide({ kind, server: from, name, alias: name }).verdict === 'no')
+      return false
     if (kind !== 'tool' || !g) return isWhole(from.name)
     const full = `${from.name}__${name}`
     return (isWhole(from.name) || g.included_tools.includes(full)) && !g.excluded_tools.includes(full)
@@ -104,9 +130,13 @@ const askable = [
   '__'
 ]
 
-const allowList = ({ allowed }: Place): AllowList => (allowed ? parseAllowList(allowed) : allServers)
+function permitAt({ allowed, policies }: Place): Permit {
+  const set = compilePolicies(policies, { groups: new Map(), groupHashes: new Map(), compileCondition })
+  const list = allowed ? parseAllowList(allowed) : allServers
+  return set.permitOf(set.classOf({ kind: 'client', name: 'c' }), list)
+}
 const scopeOf = (all: readonly StoredServer[], at: Place) =>
-  scopeAt(catalogOf(all, '7', at.group ? [at.group] : []), at.group?.name, allowList(at))
+  scopeAt(catalogOf(all, '7', at.group ? [at.group] : []), at.group?.name, permitAt(at))
 
 for (const kind of ['tool', 'prompt'] as const) {
   holds(`${kind}s: what is listed is what is found, and both are what the rules say`, [servers, place], (all, at) => {
@@ -179,7 +209,10 @@ holds(
     const { name } = target.server
     assert.ok(all.find((each) => each.name === name)?.enabled)
     assert.ok(!at.group || at.group.included_servers.includes(name))
-    assert.ok(!at.allowed || at.allowed.includes('*') || at.allowed.includes(name))
+    assert.notEqual(
+      permitAt(at).decide({ kind: 'resource', server: { name }, name: target.uri, alias: target.uri }).verdict,
+      'no'
+    )
     const known = target.server.find('resource', target.uri)
     assert.ok(known === undefined || known.enabled)
     const template = scope.resolveTemplate(uri)

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allows, allServers, noServers, parseAllowList } from '../../src/domain/allow-list.ts'
+import { allServers, noServers, parseAllowList } from '../../src/domain/policy/allow-list.ts'
+import type { Permit } from '../../src/domain/policy/permit.ts'
+
+const allows = (permit: Permit, name: string): boolean => {
+  const { verdict } = permit.decide({ kind: 'tool', server: { name }, name: 't', alias: 't' })
+  assert.equal(permit.reach(name), verdict === 'yes' ? 'all' : 'none')
+  return verdict === 'yes'
+}
 
 test('names are exact: no letter case, no white space, no pattern', () => {
   const list = parseAllowList(['alpha', 'be*', ' gamma', 'alpha'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noServers, parseAllowList } from '../../src/domain/allow-list.ts'
+import { noServers, parseAllowList } from '../../src/domain/policy/allow-list.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { capabilitiesOf, instructionsOf } from '../../src/mcp/messages/initialize-result.ts'
 import { aliasOf } from '../../src/catalog/resource-uris.ts'

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { buildCatalog, listEntry } from '../../src/catalog/catalog.ts'
 import { definitionProblem } from '../../src/catalog/definition.ts'
 import { itemRecords } from '../../src/control/item-records.ts'
+import { wholeView } from '../../src/control/rest-view.ts'
 import { globalScope } from '../../src/catalog/scope.ts'
 import { withoutLoneSurrogates } from '../../src/json/surrogates.ts'
 import type { ItemKind, StoredItem, StoredServer } from '../../src/registry/model/model.ts'
@@ -83,7 +84,10 @@ for (const transport of ['streamable_http', 'sse', 'stdio'] as const) {
           server.items(kind).map(({ name }) => name),
           ['good://1', 'last://1']
         )
-        assert.equal((JSON.parse(itemRecords(catalog, kind).toString()) as unknown[]).length, kind === 'tool' ? 3 : 2)
+        assert.equal(
+          (JSON.parse(itemRecords(wholeView(catalog), kind).toString()) as unknown[]).length,
+          kind === 'tool' ? 3 : 2
+        )
         for (const item of server.items(kind)) JSON.parse(listEntry(item))
         for (const { bytes } of globalScope(catalog).listings(kind)) JSON.parse(`[${bytes.toString()}]`)
       }

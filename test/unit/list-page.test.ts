@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noServers } from '../../src/domain/allow-list.ts'
+import { noServers } from '../../src/domain/policy/allow-list.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { listPage } from '../../src/mcp/messages/list-page.ts'
 import { globalScope, scopeAt, scopeFor } from '../../src/catalog/scope.ts'

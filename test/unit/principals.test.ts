@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { buildCatalog, createCatalogCache, type Catalog } from '../../src/catalog/catalog.ts'
 import { principalIdOf } from '../../src/catalog/caller.ts'
 import { comparePrincipals } from '../../src/control/principals.ts'
-import { allowedTo } from '../../src/catalog/scope.ts'
+import { noServers } from '../../src/domain/policy/allow-list.ts'
+import { permitOf } from '../../src/catalog/scope.ts'
 import type { StoredPrincipal } from '../../src/registry/model/model.ts'
 import { sha256, stateOf, storedClient, storedToken, storedUser } from './stored.ts'
 
@@ -99,7 +100,8 @@ test('a caller is current while its token is good, whatever else has changed', (
   const app = storedClient('app', ['alpha'])
   const caller = callerOf(catalogWith(app), 'app')
   const wider = catalogWith({ ...app, allowed_servers: ['alpha', 'beta'], revision: '2' })
-  assert.deepEqual([...wider.currentCaller(caller)!.allowed.names], ['alpha', 'beta'])
+  const { allowed } = wider.currentCaller(caller)!
+  assert.deepEqual(['alpha', 'beta', 'gamma'].map(allowed.reach), ['all', 'all', 'none'])
   const rotated = { ...app, tokens: [storedToken('other')], revision: '2' }
   assert.equal(catalogWith(rotated).currentCaller(caller), undefined)
   assert.equal(catalogWith().currentCaller(caller), undefined)
@@ -110,11 +112,11 @@ test('a caller is current while its token is good, whatever else has changed', (
 test('the allow list that counts is the one of now: none where the client or its token is gone', () => {
   const app = storedClient('app', ['*'])
   const caller = callerOf(catalogWith(app), 'app')
-  assert.ok(allowedTo(catalogWith(app), caller).isAll)
-  const narrowed = allowedTo(catalogWith({ ...app, allowed_servers: ['beta'], revision: '2' }), caller)
-  assert.deepEqual([narrowed.isAll, [...narrowed.names]], [false, ['beta']])
+  assert.ok(permitOf(catalogWith(app), caller).isAll)
+  const narrowed = permitOf(catalogWith({ ...app, allowed_servers: ['beta'], revision: '2' }), caller)
+  assert.deepEqual(['alpha', 'beta'].map(narrowed.reach), ['none', 'all'])
   for (const catalog of [catalogWith(), catalogWith({ ...app, tokens: [storedToken('x')], revision: '2' })])
-    assert.deepEqual([allowedTo(catalog, caller).isAll, allowedTo(catalog, caller).names.size], [false, 0])
+    assert.equal(permitOf(catalog, caller), noServers)
 })
 
 test('who is gone or has another token is revoked, who may use other servers is not', () => {
@@ -131,7 +133,7 @@ test('who is gone or has another token is revoked, who may use other servers is 
     { ...storedClient('narrowed', ['alpha']), revision: '2' },
     { ...storedClient('gone'), id: 'another-id' }
   )
-  const { revoked, hasNewAllowLists } = comparePrincipals(before, next)
-  assert.deepEqual([[...revoked].toSorted(), hasNewAllowLists], [['client:id-gone', 'client:id-rotated'], true])
-  assert.deepEqual(comparePrincipals(next, next), { revoked: new Set(), hasNewAllowLists: false })
+  const { revoked, hasNewPermits } = comparePrincipals(before, next)
+  assert.deepEqual([[...revoked].toSorted(), hasNewPermits], [['client:id-gone', 'client:id-rotated'], true])
+  assert.deepEqual(comparePrincipals(next, next), { revoked: new Set(), hasNewPermits: false })
 })

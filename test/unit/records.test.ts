@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { itemRecord, itemRecords, restName } from '../../src/control/item-records.ts'
+import { wholeView } from '../../src/control/rest-view.ts'
 import { serverRecord } from '../../src/control/server-records.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model/model.ts'
 import { callerNamed, catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
@@ -8,7 +9,7 @@ import { developmentCaller } from '../../src/catalog/caller.ts'
 
 const recordOf = (item: StoredItem, more: { enabled?: boolean } = {}) => {
   const catalog = catalogOf([storedServer('one', [item], more)])
-  return itemRecord(catalog, catalog.server('one')!.items(item.kind)[0]!)
+  return itemRecord(wholeView(catalog), catalog.server('one')!.items(item.kind)[0]!)
 }
 
 test('a tool record is the definition, complete and byte for byte, in the names of REST', () => {
@@ -51,19 +52,19 @@ test('a list holds the records of one server, or of all that are enabled, and is
   const catalog = catalogOf(servers)
   const expected = (kind: ItemKind, names: readonly string[]) => {
     const items = names.flatMap((name) => catalog.server(name)!.items(kind))
-    return `[${items.map((item) => itemRecord(catalog, item)).join(',')}]`
+    return `[${items.map((item) => itemRecord(wholeView(catalog), item)).join(',')}]`
   }
   for (const kind of ['tool', 'prompt', 'resource', 'template'] as const) {
-    const all = itemRecords(catalog, kind)
+    const all = itemRecords(wholeView(catalog), kind)
     assert.equal(all.toString(), expected(kind, ['a', 'b']))
-    assert.equal(itemRecords(catalog, kind), all)
+    assert.equal(itemRecords(wholeView(catalog), kind), all)
     for (const name of ['a', 'b'])
-      assert.equal(itemRecords(catalog, kind, catalog.server(name)).toString(), expected(kind, [name]))
-    assert.equal(itemRecords(catalog, kind, catalog.server('off')).toString(), '[]')
+      assert.equal(itemRecords(wholeView(catalog), kind, catalog.server(name)).toString(), expected(kind, [name]))
+    assert.equal(itemRecords(wholeView(catalog), kind, catalog.server('off')).toString(), '[]')
   }
   const next = catalogOf([servers[0]!, { ...servers[1]!, items: [tool('y')] }], '8')
   assert.deepEqual(
-    (JSON.parse(itemRecords(next, 'tool').toString()) as { name: string }[]).map(({ name }) => name),
+    (JSON.parse(itemRecords(wholeView(next), 'tool').toString()) as { name: string }[]).map(({ name }) => name),
     ['a__x', 'a__ü', 'b__y']
   )
 })
@@ -83,7 +84,7 @@ test('a resource goes by its alias where that is in force, else by its URI', () 
     storedServer('b', [resource('x://1'), resource('x://2')], { registeredAt: '2026-01-01' })
   ])
   const name = (server: string, kind: ItemKind, uri: string) =>
-    restName(catalog, catalog.server(server)!.find(kind, uri)!)
+    restName(wholeView(catalog), catalog.server(server)!.find(kind, uri)!)
   assert.equal(name('a', 'resource', 'x://1'), 'towpath://a/x://1')
   assert.equal(name('b', 'resource', 'x://1'), 'x://1')
   assert.equal(name('a', 'resource', 'x://2'), 'towpath://a/x://2')
@@ -102,7 +103,7 @@ test('a template goes by its alias where MCP lists it so, and what is disabled w
     catalog
       .server(server)!
       .items('template')
-      .map((item) => (JSON.parse(itemRecord(catalog, item)) as { uri_template: string }).uri_template)
+      .map((item) => (JSON.parse(itemRecord(wholeView(catalog), item)) as { uri_template: string }).uri_template)
   assert.deepEqual(names('a'), ['towpath://a/x://{1}', 'towpath://a/x://{2}', 'x://{3}'])
   assert.deepEqual(names('b'), ['x://{1}', 'towpath://b/x://{2}'])
 })

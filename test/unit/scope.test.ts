@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog } from '../../src/catalog/catalog.ts'
-import { parseAllowList } from '../../src/domain/allow-list.ts'
+import { parseAllowList } from '../../src/domain/policy/allow-list.ts'
 import { aliasOf } from '../../src/catalog/resource-uris.ts'
 import { anyByUri, globalScope, scopeFor } from '../../src/catalog/scope.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model/model.ts'

@@ -11,7 +11,8 @@ const catalogOf = (...names: string[]) =>
     initialized: true,
     servers: names.map((name) => storedServer(name, [])),
     groups: [],
-    principals: []
+    principals: [],
+    policies: []
   })
 
 const failureOf = (error: unknown) => (error instanceof UpstreamFailure ? error : undefined)

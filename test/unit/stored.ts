@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { allServers } from '../../src/domain/allow-list.ts'
+import { allServers } from '../../src/domain/policy/allow-list.ts'
 import { buildCatalog, createCatalogCache, type Catalog } from '../../src/catalog/catalog.ts'
 import { createListingCache } from '../../src/catalog/list-cache.ts'
 import type {
@@ -130,6 +130,7 @@ export const stateOf = (version: string, more: Partial<RegistryState> = {}): Reg
   servers: [],
   groups: [],
   principals: [],
+  policies: [],
   ...more
 })
 

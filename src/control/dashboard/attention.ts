@@ -6,6 +6,7 @@ import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
 import { namesIn } from '../groups.ts'
 import { leftOutCount } from '../../catalog/left-out.ts'
 import { restName } from '../item-records.ts'
+import { wholeView } from '../rest-view.ts'
 import { factsOf } from './items.ts'
 
 function serverAttention({ name, status, status_since: since, last_error: detail }: ServerView): Attention[] {
@@ -44,7 +45,8 @@ const createItemAttention =
 
 const toolAttention = createItemAttention('tool', ({ publicName }) => publicName)
 const promptAttention = createItemAttention('prompt', ({ publicName }) => publicName)
-const resourceAttention = (catalog: Catalog) => createItemAttention('resource', (item) => restName(catalog, item))
+const resourceAttention = (catalog: Catalog) =>
+  createItemAttention('resource', (item) => restName(wholeView(catalog), item))
 
 function groupAttention(catalog: Catalog): Attention[] {
   return catalog.groups.flatMap(({ stored }) => {

@@ -9,6 +9,7 @@ import type { ServerStatus } from '../../schemas/server-status.ts'
 import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
 import { members } from '../../json/json.ts'
 import { restName } from '../item-records.ts'
+import { wholeView } from '../rest-view.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -167,14 +168,14 @@ const resourceMembers = (item: Item, status: ServerStatus) => {
 export function resourceView(catalog: Catalog, item: Item, status: ServerStatus): ResourceView {
   const { size } = factsOf(item).definition
   return {
-    uri: restName(catalog, item),
+    uri: restName(wholeView(catalog), item),
     ...resourceMembers(item, status),
     ...(typeof size === 'number' ? { size } : {})
   }
 }
 
 export const templateView = (catalog: Catalog, item: Item, status: ServerStatus): TemplateView => ({
-  uri_template: restName(catalog, item),
+  uri_template: restName(wholeView(catalog), item),
   ...resourceMembers(item, status)
 })
 

@@ -117,7 +117,7 @@ export function createSessionSubscriptions(
         if (!entry.isOwn && isVisible(name, changed)) sendUpdate(shownUri(entry, changed), extraParams)
       },
       isRevoked() {
-        if (scopes.allows(caller, name)) return false
+        if (scopes.allows(caller, name, uri)) return false
         remove(requestedUri)
         return true
       }

@@ -34,6 +34,7 @@ export function createCounts() {
     connectTime: histogram(definitions.connectTime),
     failures: counter(definitions.failures),
     sessionsTaken: counter(definitions.sessionsTaken),
+    decisions: counter(definitions.policyDecisions),
     swaps: histogram(definitions.catalogSwap),
     http: histogram(definitions.http)
   }
@@ -42,7 +43,7 @@ export type Counts = ReturnType<typeof createCounts>
 
 /** Returns the observer that counts. Runs on every call: allocates only when a series is new. */
 export function createObserver(counts: Counts): Partial<Observer> {
-  const { calls, latency, lists, connects, connectTime, failures, sessionsTaken, swaps } = counts
+  const { calls, latency, lists, connects, connectTime, failures, sessionsTaken, decisions, swaps } = counts
   const toolCall = ({ server, item, outcome, totalMs, upstreamMs }: CallObservation) => {
     const name = server ?? OTHER
     const tool = server === undefined ? OTHER : (item ?? OTHER)
@@ -68,6 +69,9 @@ export function createObserver(counts: Counts): Partial<Observer> {
     },
     onSessionTaken(server, isSpare) {
       sessionsTaken.at(server, isSpare ? 'hit' : 'miss').value++
+    },
+    onDecision(effect, mode) {
+      decisions.at(effect, mode).value++
     },
     onCatalogApplied: (ms) => record(swaps.at(), ms / 1e3)
   }

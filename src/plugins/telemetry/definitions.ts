@@ -60,6 +60,12 @@ export const definitions = {
     about: 'Completion requests sent to servers',
     labels: { ...server, ...outcome }
   },
+  policyDecisions: {
+    name: 'towpath_policy_decisions_total',
+    type: 'counter',
+    about: 'Calls that a policy decided on; in mode `observe`, calls that it would decide on',
+    labels: { effect: '`allow`, `deny`', mode: '`enforce`, `observe`' }
+  },
   failedAuthentications: {
     name: 'towpath_failed_authentications_total',
     type: 'counter',

@@ -68,6 +68,8 @@ const columns = [
   'outcome',
   'reason',
   'endpoint',
+  'policy',
+  'decision',
   'address',
   'request_id',
   'count',

@@ -97,11 +97,11 @@ export function createRefusalLog({ write, onError, now }: RefusalLogOptions): Re
 
   return {
     state: queue,
-    record({ reason, endpoint, ...auditedAction }) {
+    record({ reason, endpoint = null, policy = null, decision = null, ...auditedAction }) {
       if (isClosed) return
       if (anonymous.remainingMs() <= 0) startMinute()
       minuteTimer ??= setTimeout(startMinute, anonymous.remainingMs()).unref()
-      if (admit(auditedAction)) push(auditedAction, 'refused', { reason, endpoint: endpoint ?? null })
+      if (admit(auditedAction)) push(auditedAction, 'refused', { reason, endpoint, policy, decision })
     },
     recordFailure: (action, target, reason) => push({ actor: gatewayActor, action, target }, 'failed', { reason }),
     enqueue: queue.forcePush,

@@ -1,6 +1,7 @@
 /** Types of stored records and of the registry state that the gateway serves from. */
 
 import type { Role, TokenScope } from '../../domain/access/access.ts'
+import type { PolicyRule } from '../../domain/policy/rule.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { LeftOutItem } from '../../schemas/left-out.ts'
 
@@ -180,6 +181,14 @@ export interface StoredGroup extends GroupConfig {
   readonly createdAt: string
 }
 
+/** Immutable: a replica keeps the same object until the revision changes. */
+export interface StoredPolicy extends PolicyRule {
+  /** Place in lists, from 1; has no influence on decisions. */
+  readonly position: number
+  /** Registry version of the last change, as text */
+  readonly revision: string
+}
+
 /** `static`: issued by an administrator, one for each user or client; `personal`: issued by its user */
 export type TokenKind = 'static' | 'personal'
 
@@ -240,6 +249,8 @@ export interface RegistryState {
   readonly servers: readonly StoredServer[]
   readonly groups: readonly StoredGroup[]
   readonly principals: readonly StoredPrincipal[]
+  /** Ordered by position. */
+  readonly policies: readonly StoredPolicy[]
 }
 
 /**
@@ -352,6 +363,10 @@ export interface Refusal extends AuditedAction {
   readonly reason: string
   /** `global`, or the name of a group */
   readonly endpoint?: string | undefined
+  /** Policy that refused the request */
+  readonly policy?: string | undefined
+  /** Id of the decision, as sent to the caller */
+  readonly decision?: string | undefined
 }
 
 /** Attempt to contact a server or to start its command */
@@ -385,6 +400,10 @@ export interface AuditEntry {
   readonly outcome: Outcome
   readonly reason?: string
   readonly endpoint?: string
+  /** Policy that refused the request */
+  readonly policy?: string
+  /** Id of the decision, as sent to the caller */
+  readonly decision?: string
   readonly address?: string
   readonly request_id?: string
   /** Number of events that this row stands for */

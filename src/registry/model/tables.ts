@@ -67,6 +67,20 @@ export interface Tables {
     revision: Bigint
     created_at: Timestamp
   }
+  policies: {
+    name: string
+    position: number
+    enabled: boolean
+    mode: 'enforce' | 'observe'
+    effect: 'allow' | 'deny'
+    everyone: boolean
+    /** JSON of PolicySubjects and PolicyTargets */
+    subjects: string
+    targets: string
+    condition: string | null
+    reason: string | null
+    revision: Bigint
+  }
   users: {
     id: string
     name: string
@@ -137,6 +151,8 @@ export interface Tables {
     outcome: Outcome
     reason: Optional
     endpoint: Optional
+    policy: Optional
+    decision: Optional
     address: Optional
     request_id: Optional
     /** Number of events that the row stands for */

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { developmentCaller } from '../../catalog/caller.ts'
 import { importServers, type ImportedServer as Found } from '../../domain/import/formats.ts'
 import { expandPlaceholders } from '../../domain/placeholders.ts'
 import { AppError, invalid } from '../../lib/errors.ts'
@@ -76,7 +77,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
   const check = createBodyCheck(ServerInput)
 
   const toolsOf = (server: string) => {
-    const tools = JSON.parse(app.gateway.items.list('tool', server).toString()) as { name: string }[]
+    const tools = JSON.parse(app.gateway.items.list(developmentCaller, 'tool', server).toString()) as { name: string }[]
     return {
       tools: tools.slice(0, MAX_TOOLS).map(({ name }) => name.slice(server.length + 2)),
       tool_count: tools.length

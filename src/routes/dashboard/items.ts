@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { developmentCaller } from '../../catalog/caller.ts'
 import { AppError } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import type { ItemKind } from '../../registry/model/model.ts'
@@ -35,14 +36,14 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
   const kindOf = (kinds: readonly ItemKind[], name: string): ItemKind => {
     for (const kind of kinds.slice(0, -1)) {
       try {
-        app.gateway.items.get(kind, name)
+        app.gateway.items.get(developmentCaller, kind, name)
         return kind
       } catch (error) {
         if (!(error instanceof AppError) || error.statusCode !== 404) throw error
       }
     }
     const last = kinds.at(-1)!
-    app.gateway.items.get(last, name)
+    app.gateway.items.get(developmentCaller, last, name)
     return last
   }
   for (const [path, kinds] of itemPaths) {

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import type { CompileCondition, Condition } from './condition.ts'
+import { createPermit, type CompiledRule, type Permit } from './permit.ts'
+import { compileSubjects, type Subject } from './subject.ts'
+import { compileTargets, type GroupContents } from './target.ts'
+import type { PolicyRule } from './rule.ts'
+
+/** All policies of a gateway, compiled. Immutable. */
+export interface PolicySet {
+  /** False if no policy is enabled: permits are then their fallbacks. */
+  readonly hasRules: boolean
+  /** Short key, equal for sets that decide alike. */
+  readonly contentHash: string
+  /** Returns the indices of the rules that apply to a caller: callers with equal indices are of one class. */
+  classOf(subject: Subject): readonly number[]
+  /** Returns the permit of a class. */
+  permitOf(indices: readonly number[], fallback: Permit): Permit
+  /** Conditions that cannot be compiled, by the names of their policies. Such a rule always fails. */
+  readonly faults: readonly { readonly policy: string; readonly error: unknown }[]
+}
+
+/** What the compilation of policies needs from their surroundings. */
+export interface PolicyContext {
+  /** Contents of the tool groups that policies can name, with a hash for each group. */
+  readonly groups: GroupContents
+  readonly groupHashes: ReadonlyMap<string, string>
+  /** Undefined if no policy has a condition. */
+  readonly compileCondition: CompileCondition | undefined
+}
+
+const digest = (texts: readonly string[]) => createHash('sha256').update(JSON.stringify(texts)).digest('base64url')
+
+const brokenCondition = (error: unknown): Condition => ({
+  hasLoop: false,
+  evaluate() {
+    throw error
+  }
+})
+
+function contentHashOf({ name, ...rule }: PolicyRule, { groupHashes }: PolicyContext): string {
+  // any group may match a glob, so that a rule with one depends on all of them
+  const groups = rule.targets.groups?.length ? [...groupHashes].flat() : []
+  return digest([name, JSON.stringify(rule), ...groups])
+}
+
+/** Compiles the enabled rules. Never throws: a rule whose condition is broken refuses what it can. */
+export function compilePolicies(all: readonly PolicyRule[], context: PolicyContext): PolicySet {
+  const faults: { policy: string; error: unknown }[] = []
+  const rules = all.filter(({ enabled }) => enabled)
+  const conditionOf = ({ name, when }: PolicyRule): Condition | null => {
+    if (when === null) return null
+    try {
+      if (!context.compileCondition) throw new Error('conditions are not loaded')
+      return context.compileCondition(when)
+    } catch (error) {
+      faults.push({ policy: name, error })
+      return brokenCondition(error)
+    }
+  }
+  const compiled = rules.map((rule): CompiledRule => {
+    const targets = compileTargets(rule.targets, context.groups)
+    return { ...targets, rule, condition: conditionOf(rule), contentHash: contentHashOf(rule, context) }
+  })
+  const selectors = rules.map(({ subjects }) => compileSubjects(subjects))
+  return {
+    hasRules: rules.length > 0,
+    contentHash: rules.length === 0 ? '' : digest(compiled.map((each) => each.contentHash)),
+    classOf: (subject) => selectors.flatMap((selects, index) => (selects(subject) ? [index] : [])),
+    permitOf(indices, fallback) {
+      if (indices.length === 0) return fallback
+      const chosen = indices.map((index) => compiled[index]!)
+      const contentHash = digest([fallback.contentHash, ...chosen.map((each) => each.contentHash)])
+      return createPermit(chosen, fallback, contentHash)
+    },
+    faults
+  }
+}

@@ -1,0 +1,27 @@
+import { allowedByDefault } from '../domain/policy/permit.ts'
+import { resourceOf, type ResourceTarget } from '../catalog/scope.ts'
+import type { ProtocolError } from '../protocol/jsonrpc.ts'
+import { refuse } from './method.ts'
+import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
+import type { RequestContext } from './sessions/request-context.ts'
+
+/** Returns the error of a request whose result has no member for errors. */
+export const refuseByPolicy = (context: RequestContext, { reason, policy, decision }: PolicyDenial): ProtocolError =>
+  refuse(context, reason, { policy, decision })
+
+function denialOf(context: RequestContext, policies: PolicyGate, { server, uri }: ResourceTarget) {
+  const { scope } = context
+  const decision = scope.decideUri(server, uri)
+  if (decision === allowedByDefault) return undefined
+  return policies.denialOf(context, resourceOf(scope.catalog, server.name, uri), decision, undefined)
+}
+
+/** Returns false if a policy refuses to subscribe to a resource. */
+export const isAllowed = (context: RequestContext, policies: PolicyGate, target: ResourceTarget): boolean =>
+  denialOf(context, policies, target) === undefined
+
+/** Throws ProtocolError if a policy refuses to read a resource or to subscribe to it. */
+export function checkResource(context: RequestContext, policies: PolicyGate, target: ResourceTarget): void {
+  const denial = denialOf(context, policies, target)
+  if (denial) throw refuseByPolicy(context, denial)
+}

@@ -1,0 +1,120 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { toRule } from '../../control/policies.ts'
+import { invalid } from '../../lib/errors.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import { Policy, PolicyCheck, PolicyInput, PolicyReplacement } from '../../schemas/policy.ts'
+import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
+
+const tags = ['policies']
+const params = NameParam
+const config = { access: 'admin' } as const
+const reading = { access: 'auditor' } as const
+
+/** Routes of policies, enterprise mode only (policies.md). */
+export const policies: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/policies',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'listPolicies',
+        summary: 'List policies',
+        response: { 200: Type.Array(ref(Policy)) }
+      }
+    },
+    () => app.gateway.policies.list()
+  )
+
+  app.get(
+    '/policies/:name',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'getPolicy',
+        summary: 'Get a policy',
+        params,
+        response: { 200: ref(Policy), ...errorResponses(404) }
+      }
+    },
+    (request) => app.gateway.policies.get(request.params.name)
+  )
+
+  app.post(
+    '/policies',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'createPolicy',
+        summary: 'Create a policy',
+        description: 'Takes effect at once, on open streams and running calls too.',
+        body: ref(PolicyInput),
+        response: { 201: ref(Policy), ...errorResponses(409) }
+      }
+    },
+    async (request, reply) => {
+      const rule = toRule(request.body.name, request.body)
+      return reply.code(201).send(await app.gateway.policies.create(callerOf(request), rule))
+    }
+  )
+
+  app.put(
+    '/policies/:name',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'replacePolicy',
+        summary: 'Replace a policy',
+        params,
+        body: ref(PolicyReplacement),
+        response: { 200: ref(Policy), ...errorResponses(404) }
+      }
+    },
+    async (request) => {
+      const { body } = request
+      const { name } = request.params
+      if (body.name !== undefined && body.name !== name) throw invalid('"name" must equal the name in the path')
+      return app.gateway.policies.replace(callerOf(request), toRule(name, body))
+    }
+  )
+
+  app.delete(
+    '/policies/:name',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'deletePolicy',
+        summary: 'Remove a policy',
+        params,
+        response: { 204: Type.Null(), ...errorResponses(404) }
+      }
+    },
+    async (request, reply) => {
+      await app.gateway.policies.remove(callerOf(request), request.params.name)
+      return reply.code(204).send(null)
+    }
+  )
+
+  app.post(
+    '/policies/validate',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'validatePolicy',
+        summary: 'Check a policy without storing it',
+        body: ref(PolicyInput),
+        response: { 200: ref(PolicyCheck) }
+      }
+    },
+    async (request) => {
+      const problems = await app.gateway.policies.problemsOf(toRule(request.body.name, request.body))
+      return { valid: problems.length === 0, problems }
+    }
+  )
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import type { Environment } from '../../src/config/config.ts'
+import { startRecorder, type Recorder } from '../fixtures/http/recorder.ts'
+import { addCleanup } from '../store.ts'
+import { checkDocumented } from '../documented.ts'
+import { startMcp, type Mcp } from './mcp-helpers.ts'
+
+const admin = 'administrator-token-of-these-tests'
+
+export const as = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** A gateway in enterprise mode with the servers `k8s` and `crm`, the user `alice` and the MCP client `agent`. */
+export interface PolicyGateway {
+  readonly app: FastifyInstance
+  readonly mcp: Mcp
+  readonly k8s: Recorder
+  readonly crm: Recorder
+  readonly alice: string
+  /** May use no server by its allow list. */
+  readonly agent: string
+  /** May use both servers by its allow list. */
+  readonly worker: string
+  /** Sends a request over REST, as the administrator unless a token is given. */
+  rest(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object, token?: string): Promise<RestAnswer>
+  /** Creates or replaces a policy. */
+  policy(name: string, rule: object): Promise<void>
+}
+
+export interface RestAnswer {
+  readonly status: number
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
+  readonly body: any
+}
+
+const tool = (name: string, annotations?: object) => ({
+  name,
+  inputSchema: { type: 'object' },
+  ...(annotations && { annotations })
+})
+
+export const k8sTools = [tool('get_pods', { readOnlyHint: true }), tool('restart_pod'), tool('delete_pod')]
+
+export async function startPolicyGateway(t: TestContext, env: Environment = {}): Promise<PolicyGateway> {
+  const mcp = await startMcp(t, {
+    SERVER_MODE: 'enterprise',
+    TOWPATH_ADMIN_TOKEN: admin,
+    TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ...env
+  })
+  const base = mcp.url.slice(0, -'/mcp'.length)
+  const rest: PolicyGateway['rest'] = async (method, path, payload, token = admin) => {
+    const headers = { ...as(token), ...(payload && { 'content-type': 'application/json' }) }
+    const body = payload && { body: JSON.stringify(payload) }
+    const answer = await fetch(`${base}/api/v0${path}`, { method, headers, ...body })
+    checkDocumented(method, `/api/v0${path}`, answer.status)
+    const text = await answer.text()
+    return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) }
+  }
+  const create = async (path: string, payload: object) => {
+    const { status, body } = await rest('POST', path, payload)
+    assert.equal(status, 201, JSON.stringify(body))
+    return body as { access_token: string }
+  }
+  const recorders = await Promise.all(
+    ['k8s', 'crm'].map(async (name) => {
+      const recorder = await startRecorder(null, { name, extraTools: name === 'k8s' ? k8sTools : [] })
+      addCleanup(t, recorder.close)
+      await create('/servers', { name, transport: 'streamable_http', url: recorder.url })
+      return recorder
+    })
+  )
+  const client = async (name: string, allowed_servers: readonly string[]) =>
+    (await create('/clients', { name, allowed_servers })).access_token
+  return {
+    app: mcp.app,
+    mcp,
+    k8s: recorders[0]!,
+    crm: recorders[1]!,
+    alice: (await create('/users', { name: 'alice' })).access_token,
+    agent: await client('agent', []),
+    worker: await client('worker', ['k8s', 'crm']),
+    rest,
+    async policy(name, rule) {
+      const created = await rest('POST', '/policies', { name, ...rule })
+      const { status, body } = created.status === 409 ? await rest('PUT', `/policies/${name}`, rule) : created
+      assert.ok(status === 201 || status === 200, JSON.stringify(body))
+    }
+  }
+}
+
+export const namesOf = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name)

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { allServers, noServers, parseAllowList } from '../../src/domain/policy/allow-list.ts'
+import type { Condition, ConditionValues } from '../../src/domain/policy/condition.ts'
+import { judge } from '../../src/domain/policy/permit.ts'
+import { compilePolicies } from '../../src/domain/policy/policy-set.ts'
+import type { PolicyRule } from '../../src/domain/policy/rule.ts'
+import type { Subject } from '../../src/domain/policy/subject.ts'
+import type { PolicyItem } from '../../src/domain/policy/target.ts'
+import { resolveGroup, type GroupRules } from '../../src/domain/groups.ts'
+import { holds } from './property.ts'
+
+const some = (values: readonly string[]) => fc.uniqueArray(fc.constantFrom(...values), { maxLength: 2 })
+const names = ['x', 'get_x', 'get_y', '__proto__', '']
+const servers = ['a', 'ab', 'b']
+
+const rule: fc.Arbitrary<PolicyRule> = fc
+  .record({
+    enabled: fc.boolean(),
+    effect: fc.constantFrom('allow', 'deny'),
+    mode: fc.constantFrom('enforce', 'enforce', 'enforce', 'observe'),
+    subjects: fc.record({
+      users: some(['ann', 'bob', 'a*', '*']),
+      roles: some(['admin', 'user']),
+      clients: some(['bot', 'b*'])
+    }),
+    targets: fc.record({
+      servers: some([...servers, 'a*', '*']),
+      groups: some(['g', 'h', 'gone', '*']),
+      tools: some(['x', 'get_*', '*']),
+      prompts: some(['x', '*']),
+      resources: some(['x', 'get_*']),
+      annotations: fc.record({ readOnly: fc.constantFrom(undefined, undefined, undefined, true, false) })
+    }),
+    when: fc.constantFrom(null, null, null, 'yes', 'no', 'fails')
+  })
+  .map((parts) => ({ name: 'r', everyone: true, reason: null, ...parts }) as PolicyRule)
+
+const subject: fc.Arbitrary<Subject> = fc.record({
+  kind: fc.constantFrom('admin', 'user', 'client'),
+  name: fc.constantFrom('ann', 'bob', 'bot', 'zed')
+})
+
+const item: fc.Arbitrary<PolicyItem> = fc
+  .record({
+    kind: fc.constantFrom('tool', 'prompt', 'resource', 'template'),
+    server: fc.constantFrom(...servers),
+    name: fc.constantFrom(...names),
+    alias: fc.constantFrom(undefined, 'x', 'other'),
+    readOnly: fc.constantFrom(undefined, true, false, 'yes')
+  })
+  .map(({ kind, server, name, alias, readOnly }) => ({
+    ...{ kind, server: { name: server }, name, alias: alias ?? name },
+    stored: { definition: JSON.stringify({ annotations: { readOnlyHint: readOnly } }) }
+  }))
+
+const groups: Readonly<Record<string, GroupRules>> = {
+  g: { included_servers: ['a'], included_tools: ['b__x'], excluded_tools: ['a__get_y'] },
+  h: { included_servers: [], included_tools: ['ab__get_x'], excluded_tools: [] }
+}
+const context = {
+  groups: new Map(Object.entries(groups).map(([name, rules]) => [name, resolveGroup(rules)])),
+  groupHashes: new Map([
+    ['g', '1'],
+    ['h', '2']
+  ]),
+  compileCondition: (text: string): Condition => ({
+    hasLoop: false,
+    evaluate() {
+      if (text === 'fails') throw new Error('no such key')
+      return text === 'yes'
+    }
+  })
+}
+
+const like = (text: string, glob: string) => (glob.endsWith('*') ? text.startsWith(glob.slice(0, -1)) : text === glob)
+const isOneOf = (text: string, globs: readonly string[] = []) => globs.some((glob) => like(text, glob))
+const isIn = (text: string, globs: readonly string[] = []) => globs.length === 0 || isOneOf(text, globs)
+
+function isInGroups({ kind, server, name, alias }: PolicyItem, globs: readonly string[]): boolean {
+  return Object.entries(groups).some(([group, { included_servers, included_tools, excluded_tools }]) => {
+    if (!isOneOf(group, globs)) return false
+    const isWhole = included_servers.includes(server.name)
+    if (kind !== 'tool') return isWhole
+    const full = [name, alias].map((each) => `${server.name}__${each}`)
+    const isNamed = (list: readonly string[]) => full.some((each) => list.includes(each))
+    return (isWhole || isNamed(included_tools)) && !isNamed(excluded_tools)
+  })
+}
+
+/** Tells naively if a rule matches, without its condition. */
+function matches({ enabled, subjects, targets }: PolicyRule, { kind, name }: Subject, on: PolicyItem): boolean {
+  const people = [...(subjects.users ?? []), ...(subjects.roles ?? [])]
+  const isPerson = isOneOf(name, subjects.users) || isOneOf(kind, subjects.roles)
+  const isSubject =
+    kind === 'client'
+      ? people.length === 0 && isIn(name, subjects.clients)
+      : (subjects.clients ?? []).length === 0 && (people.length === 0 || isPerson)
+  if (!enabled || !isSubject || !isIn(on.server.name, targets.servers)) return false
+  if ((targets.groups ?? []).length > 0 && !isInGroups(on, targets.groups!)) return false
+  const lists = {
+    tool: targets.tools,
+    prompt: targets.prompts,
+    resource: targets.resources,
+    template: targets.resources
+  }
+  const hasNames = Object.values(lists).some((list) => (list ?? []).length > 0)
+  const own = lists[on.kind] ?? []
+  if (hasNames && !isOneOf(on.name, own) && !isOneOf(on.alias, own)) return false
+  const wanted = targets.annotations?.readOnly
+  if (wanted === undefined) return true
+  const { annotations } = JSON.parse(on.stored!.definition) as { annotations: { readOnlyHint?: unknown } }
+  return on.kind === 'tool' && (annotations.readOnlyHint === true) === wanted
+}
+
+/** Decides naively: all matching rules, one after the other. */
+function isAllowed(rules: readonly PolicyRule[], by: Subject, on: PolicyItem, isDefault: boolean): boolean {
+  const enforced = rules.filter((each) => each.mode === 'enforce' && matches(each, by, on))
+  const denies = enforced.filter(({ effect, when }) => effect === 'deny' && when !== 'no')
+  if (denies.length > 0) return false
+  return isDefault || enforced.some(({ effect, when }) => effect === 'allow' && (when === null || when === 'yes'))
+}
+
+const fallbacks = [
+  [allServers, () => true],
+  [noServers, () => false],
+  [parseAllowList(['a']), (name: string) => name === 'a']
+] as const
+
+const values = {} as ConditionValues
+const test = (condition: Condition) => condition.evaluate(values)
+
+holds(
+  'every decision is that of a naive reading of the rules, whatever their order',
+  [fc.array(rule, { maxLength: 6 }), subject, item, fc.constantFrom(0, 1, 2)],
+  (rules, by, on, index) => {
+    const [fallback, isDefault] = fallbacks[index]!
+    const expected = isAllowed(rules, by, on, isDefault(on.server.name))
+    for (const ordered of [rules, rules.toReversed()]) {
+      const set = compilePolicies(ordered, context)
+      const permit = set.permitOf(set.classOf(by), fallback)
+      const decision = permit.decide(on)
+      assert.equal(permit.decide(on), decision)
+      assert.equal(judge(decision, test).isAllowed, expected)
+      const reach = permit.reach(on.server.name)
+      if (reach === 'all') assert.notEqual(decision.verdict, 'no')
+      if (reach === 'none') assert.equal(decision.verdict, 'no')
+    }
+  },
+  5_000
+)
+
+holds(
+  'permits with the same hash decide alike',
+  [fc.array(rule, { maxLength: 3 }), subject, subject, item],
+  (rules, one, other, on) => {
+    const set = compilePolicies(rules, context)
+    const [first, second] = [one, other].map((by) => set.permitOf(set.classOf(by), noServers))
+    if (first!.contentHash !== second!.contentHash) return
+    assert.equal(judge(first!.decide(on), test).isAllowed, judge(second!.decide(on), test).isAllowed)
+  }
+)

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allServers, noServers } from '../../src/domain/policy/allow-list.ts'
+import { judge, type Permit } from '../../src/domain/policy/permit.ts'
+import { compilePolicies } from '../../src/domain/policy/policy-set.ts'
+import { POLICY_LIMITS, ruleProblems, type PolicyRule } from '../../src/domain/policy/rule.ts'
+import type { PolicyItem } from '../../src/domain/policy/target.ts'
+import { policyRule } from './policies.ts'
+
+const problems = (more: Partial<PolicyRule>) => ruleProblems(policyRule('r', more)).join('; ')
+
+test('PO-07 a rule that is too wide, contradictory or too long is refused with its place', () => {
+  assert.match(problems({ everyone: false, subjects: {}, targets: {} }), /^everyone: /)
+  assert.match(problems({ everyone: false, subjects: { users: [] }, targets: { annotations: {} } }), /^everyone: /)
+  assert.equal(problems({ everyone: true }), '')
+  assert.equal(problems({ everyone: false, targets: { servers: ['a*'] } }), '')
+  for (const glob of ['*a', 'a*b', '**'])
+    assert.match(problems({ targets: { tools: [glob] } }), /^targets\.tools: "\*"/)
+  assert.match(problems({ targets: { tools: [''] } }), /^targets\.tools: an entry is empty/)
+  assert.match(problems({ subjects: { users: ['a'], clients: ['b'] } }), /^subjects: /)
+  assert.match(problems({ subjects: { roles: ['admin'], clients: ['b'] } }), /^subjects: /)
+  assert.match(problems({ effect: 'allow', targets: { annotations: { readOnly: true } } }), /^targets\.annotations: /)
+  assert.match(problems({ effect: 'deny', targets: { prompts: ['a'], annotations: { readOnly: true } } }), /^targets\./)
+  assert.match(problems({ subjects: { users: Array<string>(201).fill('a') } }), /^subjects\.users: at most 200/)
+  assert.match(problems({ when: 'é'.repeat(POLICY_LIMITS.conditionBytes / 2 + 1) }), /^when: longer than 2048 bytes/)
+  assert.equal(problems({ when: 'x'.repeat(POLICY_LIMITS.conditionBytes) }), '')
+})
+
+const context = { groups: new Map(), groupHashes: new Map(), compileCondition: undefined }
+const tool = (name: string, server = 'k8s'): PolicyItem => ({
+  kind: 'tool',
+  server: { name: server },
+  name,
+  alias: name
+})
+const user = { kind: 'user', name: 'ann' } as const
+
+function permitOf(rules: readonly PolicyRule[], fallback: Permit = noServers): Permit {
+  const set = compilePolicies(rules, context)
+  return set.permitOf(set.classOf(user), fallback)
+}
+
+test('PO-04 a deny wins over an allow in any order; a disabled or observed rule has no effect', () => {
+  const allow = policyRule('allow', { targets: { servers: ['k8s'] } })
+  const deny = policyRule('deny', { effect: 'deny', targets: { tools: ['delete_*'] } })
+  const verdict = (rules: readonly PolicyRule[], name: string) => permitOf(rules).decide(tool(name)).verdict
+  for (const rules of [
+    [allow, deny],
+    [deny, allow]
+  ]) {
+    assert.equal(verdict(rules, 'delete_pod'), 'no')
+    assert.equal(verdict(rules, 'get_pod'), 'yes')
+  }
+  for (const off of [{ enabled: false }, { mode: 'observe' } as const])
+    assert.equal(verdict([allow, { ...deny, ...off }], 'delete_pod'), 'yes')
+  const { observed } = permitOf([allow, { ...deny, mode: 'observe' }]).decide(tool('delete_pod'))
+  assert.deepEqual(
+    observed.map(({ rule }) => rule.name),
+    ['deny']
+  )
+})
+
+test('annotations of a tool have the defaults of MCP, and only tools have them', () => {
+  const deny = policyRule('deny', { effect: 'deny', targets: { annotations: { readOnly: false } } })
+  const permit = permitOf([deny], allServers)
+  const annotated = (hint: unknown): PolicyItem => ({
+    ...tool('t'),
+    stored: { definition: JSON.stringify({ annotations: { readOnlyHint: hint } }) }
+  })
+  assert.equal(permit.decide(tool('t')).verdict, 'no')
+  assert.equal(permit.decide(annotated('true')).verdict, 'no')
+  assert.equal(permit.decide(annotated(true)).verdict, 'yes')
+  assert.equal(permit.decide({ ...tool('t'), kind: 'prompt' }).verdict, 'yes')
+})
+
+test('a condition that cannot be compiled is taken against the caller, and reported', () => {
+  const isAllowed = (effect: 'allow' | 'deny', fallback: Permit) =>
+    judge(permitOf([policyRule('r', { effect, when: 'broken' })], fallback).decide(tool('t')), (each) =>
+      each.evaluate({} as never)
+    ).isAllowed
+  assert.equal(isAllowed('allow', noServers), false)
+  assert.equal(isAllowed('deny', allServers), false)
+  const { faults } = compilePolicies([policyRule('r', { when: 'broken' })], context)
+  assert.deepEqual(
+    faults.map(({ policy }) => policy),
+    ['r']
+  )
+})
