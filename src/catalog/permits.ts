@@ -3,6 +3,7 @@ import { noServers } from '../domain/policy/allow-list.ts'
 import type { CompileCondition } from '../domain/policy/condition.ts'
 import type { Permit } from '../domain/policy/permit.ts'
 import { compilePolicies, type PolicySet } from '../domain/policy/policy-set.ts'
+import type { PolicyRule } from '../domain/policy/rule.ts'
 import type { Subject } from '../domain/policy/subject.ts'
 import type { StoredPolicy } from '../registry/model/model.ts'
 import type { Caller } from './caller.ts'
@@ -18,10 +19,14 @@ export interface PolicySettings {
 
 /** Permits of all callers. */
 export interface Permits {
+  /** Permission of users where no policy decides. */
+  readonly byDefault: PolicySettings['byDefault']
   readonly policies: PolicySet
   /** Key that differs if some caller's permit may differ for a reason other than the allow list. */
   readonly contentHash: string
   of(caller: Caller): Permit
+  /** Returns the permit where no policy decides. */
+  fallbackOf(kind: Caller['kind'], allowList: Permit): Permit
   /** Returns the permit of a caller that need not exist. `allowList`: permit of an MCP client without policies. */
   ofSubject(subject: Subject, allowList: Permit): Permit
 }
@@ -44,8 +49,10 @@ export function createPermits(policies: PolicySet, byDefault: PolicySettings['by
     return permit
   }
   return {
+    byDefault,
     policies,
     contentHash: policies.contentHash,
+    fallbackOf,
     ofSubject,
     of(caller) {
       const { kind, name, allowed } = caller
@@ -57,6 +64,20 @@ export function createPermits(policies: PolicySet, byDefault: PolicySettings['by
   }
 }
 
+/** Compiles policies; `groups` are those that their targets can name. */
+export function compilePermits(
+  policies: readonly PolicyRule[],
+  groups: readonly CatalogGroup[],
+  { byDefault, compileCondition }: PolicySettings
+): Permits {
+  const compiled = compilePolicies(policies, {
+    groups: new Map(groups.map((group) => [group.stored.name, group.selections])),
+    groupHashes: new Map(groups.map((group) => [group.stored.name, group.contentHash])),
+    compileCondition
+  })
+  return createPermits(compiled, byDefault)
+}
+
 /** Builds the permits of each catalog; unchanged policies and groups keep their permits, with all decisions. */
 export function createPermitsBuilder() {
   let key: readonly unknown[] = []
@@ -66,13 +87,8 @@ export function createPermitsBuilder() {
     const named = enabled.some(({ targets }) => targets.groups?.length) ? groups : []
     const next = [settings.byDefault, settings.compileCondition, ...enabled, null, ...named]
     if (known && next.length === key.length && next.every((part, i) => part === key[i])) return known
-    const policies = compilePolicies(enabled, {
-      groups: new Map(named.map((group) => [group.stored.name, group.selections])),
-      groupHashes: new Map(named.map((group) => [group.stored.name, group.contentHash])),
-      compileCondition: settings.compileCondition
-    })
     key = next
-    known = createPermits(policies, settings.byDefault)
+    known = compilePermits(enabled, named, settings)
     return known
   }
 }

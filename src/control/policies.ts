@@ -5,10 +5,11 @@ import type { Registry } from '../registry/registry.ts'
 import type { Caller } from '../catalog/caller.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Policy, PolicyReplacement } from '../schemas/policy.ts'
+import { createPolicyTrials, type PolicyTrials } from './policy-trials.ts'
 import { auditChange } from './audit-change.ts'
 
 /** Operations on policies (policies.md). Methods throw or reject with AppError. */
-export interface Policies {
+export interface Policies extends PolicyTrials {
   /** Returns all policies, in the order in which they were created. */
   list(): Policy[]
   /** 404. */
@@ -48,12 +49,11 @@ export const policyRecord = (rule: PolicyRule): Policy => {
   } as Policy
 }
 
-/** Returns a function that loads the conditions with the first policy that has one. */
-function createConditionCheck() {
-  let loading: Promise<CompileCondition> | undefined
+/** Returns a function that tells why a condition cannot be used. */
+function createConditionCheck(load: () => Promise<CompileCondition>) {
   return async (when: string | null): Promise<string[]> => {
     if (when === null) return []
-    const compile = await (loading ??= loadConditions())
+    const compile = await load()
     try {
       compile(when)
       return []
@@ -65,7 +65,9 @@ function createConditionCheck() {
 }
 
 export function createPolicies(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Policies {
-  const conditionProblems = createConditionCheck()
+  let loading: Promise<CompileCondition> | undefined
+  const load = () => (loading ??= loadConditions())
+  const conditionProblems = createConditionCheck(load)
   const find = (name: string) => {
     const found = catalog().policies.find((policy) => policy.name === name)
     if (!found) throw notFound('policy', name)
@@ -80,6 +82,7 @@ export function createPolicies(registry: Pick<Registry, 'write'>, catalog: () =>
     list: () => catalog().policies.map(policyRecord),
     get: (name) => policyRecord(find(name)),
     problemsOf,
+    ...createPolicyTrials({ catalog, load, check }),
 
     async create(caller, rule) {
       await check(rule)

@@ -56,7 +56,7 @@ const OBSERVED_LINES = { perKey: 60, inAll: 600 }
 const noArguments: ConditionValues['args'] = {}
 
 /** Returns a function that evaluates conditions for a call, and parses its arguments when the first one is evaluated. */
-export function conditionTest(caller: Caller, item: PolicyItem, args: string | undefined) {
+export function conditionTest(caller: Pick<Caller, 'kind' | 'name'>, item: PolicyItem, args: string | undefined) {
   let values: ConditionValues | undefined
   return ({ hasLoop, evaluate }: Condition): boolean => {
     if (hasLoop && (args?.length ?? 0) > MAX_LOOP_CHARACTERS) throw new Error('the arguments are too long for a loop')
@@ -65,7 +65,7 @@ export function conditionTest(caller: Caller, item: PolicyItem, args: string | u
 }
 
 function valuesOf(
-  { kind, name }: Caller,
+  { kind, name }: Pick<Caller, 'kind' | 'name'>,
   { server, name: item }: PolicyItem,
   text: string | undefined
 ): ConditionValues {

@@ -18,7 +18,15 @@ import {
 } from './principal.ts'
 import { JsonRpcError, JsonRpcMessage } from './mcp.ts'
 import { LeftOutItem } from './left-out.ts'
-import { Policy, PolicyCheck, PolicyInput, PolicyReplacement } from './policy.ts'
+import {
+  EffectiveItem,
+  Policy,
+  PolicyCheck,
+  PolicyDecision,
+  PolicyInput,
+  PolicyReplacement,
+  PolicyTrial
+} from './policy.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
 import {
@@ -82,10 +90,13 @@ export const namedSchemas: readonly TSchema[] = [
   ResourceRead,
   ResourceContents,
   ToolGroup,
+  EffectiveItem,
   Policy,
   PolicyCheck,
+  PolicyDecision,
   PolicyInput,
   PolicyReplacement,
+  PolicyTrial,
   ToolGroupDetails,
   ToolGroupInput,
   ToolGroupReplacement,

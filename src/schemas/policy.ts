@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { roles } from '../domain/access/access.ts'
 import { effects, modes, POLICY_LIMITS } from '../domain/policy/rule.ts'
-import { StringEnum, Text, TextList } from './shared.ts'
+import { OpenObject, ref, StringEnum, Text, TextList } from './shared.ts'
 
 const globs = (description: string) =>
   Type.Optional(TextList({ maxItems: POLICY_LIMITS.entries, maxLength: 1_024, description }))
@@ -109,3 +109,81 @@ export const PolicyCheck = Type.Object(
   },
   { $id: 'PolicyCheck' }
 )
+
+const decisionMembers = {
+  policy: Type.Optional(Type.String({ description: 'Policy that decided; absent if the default did' }))
+}
+const endpoint = Type.Optional(Text({ description: 'Name of a tool group; absent for the global endpoint' }))
+const callerMembers = {
+  user: Type.Optional(Text({ description: 'Name of a user; either this or `client`' })),
+  client: Type.Optional(Text({ description: 'Name of an MCP client' })),
+  endpoint
+}
+
+/** A call to decide on without making it. */
+export const PolicyTrial = Type.Object(
+  {
+    ...callerMembers,
+    kind: StringEnum(['tool', 'prompt', 'resource']),
+    name: Text({ minLength: 1, description: 'Qualified name of a tool or prompt, or URI of a resource' }),
+    args: Type.Optional(OpenObject('Arguments of the call')),
+    with: Type.Optional(
+      Type.Unsafe<readonly Static<typeof PolicyInput>[]>(
+        Type.Array(ref(PolicyInput), {
+          maxItems: 100,
+          description: 'Policies that are not stored; each replaces the stored one of its name'
+        })
+      )
+    )
+  },
+  { $id: 'PolicyTrial', additionalProperties: false }
+)
+
+export const PolicyDecision = Type.Object(
+  {
+    decision: StringEnum(['allow', 'deny']),
+    default: StringEnum(['allow', 'deny'], { description: 'Decision without policies' }),
+    matched: Type.Unsafe<
+      readonly {
+        readonly policy: string
+        readonly effect: 'allow' | 'deny'
+        readonly mode: 'enforce' | 'observe'
+        readonly condition?: 'true' | 'false' | 'error'
+      }[]
+    >(
+      Type.Array(
+        Type.Object({
+          policy: Type.String(),
+          effect: StringEnum(effects),
+          mode: StringEnum(modes),
+          condition: Type.Optional(
+            StringEnum(['true', 'false', 'error'], { description: 'Value of the condition, if the policy has one' })
+          )
+        }),
+        { description: 'Enabled policies whose subjects and targets match' }
+      )
+    ),
+    hidden_by: Type.Optional(
+      StringEnum(['server', 'switch', 'group', 'policy', 'default'], {
+        description:
+          'Why the call is denied. server: no server offers the item; switch: it is disabled; group: the endpoint does not serve it'
+      })
+    ),
+    ...decisionMembers
+  },
+  { $id: 'PolicyDecision' }
+)
+export type PolicyDecision = Static<typeof PolicyDecision>
+
+export const EffectiveQuery = Type.Object(callerMembers)
+
+export const EffectiveItem = Type.Object(
+  {
+    kind: StringEnum(['tool', 'prompt', 'resource', 'template']),
+    name: Type.String(),
+    decision: StringEnum(['allow', 'deny', 'conditional'], { description: 'conditional: the arguments decide' }),
+    ...decisionMembers
+  },
+  { $id: 'EffectiveItem' }
+)
+export type EffectiveItem = Static<typeof EffectiveItem>

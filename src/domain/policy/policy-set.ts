@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CompileCondition, Condition } from './condition.ts'
 import { createPermit, type CompiledRule, type Permit } from './permit.ts'
 import { compileSubjects, type Subject } from './subject.ts'
-import { compileTargets, type GroupContents } from './target.ts'
+import { compileTargets, type GroupContents, type PolicyItem } from './target.ts'
 import type { PolicyRule } from './rule.ts'
 
 /** All policies of a gateway, compiled. Immutable. */
@@ -15,6 +15,8 @@ export interface PolicySet {
   classOf(subject: Subject): readonly number[]
   /** Returns the permit of a class. */
   permitOf(indices: readonly number[], fallback: Permit): Permit
+  /** Returns all rules whose subjects and targets match, whatever their conditions. */
+  matching(subject: Subject, item: PolicyItem): readonly CompiledRule[]
   /** Conditions that cannot be compiled, by the names of their policies. Such a rule always fails. */
   readonly faults: readonly { readonly policy: string; readonly error: unknown }[]
 }
@@ -66,6 +68,10 @@ export function compilePolicies(all: readonly PolicyRule[], context: PolicyConte
     hasRules: rules.length > 0,
     contentHash: rules.length === 0 ? '' : digest(compiled.map((each) => each.contentHash)),
     classOf: (subject) => selectors.flatMap((selects, index) => (selects(subject) ? [index] : [])),
+    matching: (subject, item) =>
+      compiled.filter(
+        (each, index) => selectors[index]!(subject) && each.reaches(item.server.name) && each.matches(item)
+      ),
     permitOf(indices, fallback) {
       if (indices.length === 0) return fallback
       const chosen = indices.map((index) => compiled[index]!)

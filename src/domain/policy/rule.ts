@@ -65,6 +65,9 @@ export const POLICY_LIMITS = {
   conditionBytes: 2_048
 } as const
 
+/** Last part of a path beside the policies' own paths. */
+const RESERVED_NAME = 'effective'
+
 const subjectLists = ['users', 'roles', 'clients'] as const
 const targetLists = ['servers', 'groups', 'tools', 'prompts', 'resources'] as const
 
@@ -93,6 +96,7 @@ export function ruleProblems(rule: PolicyRule): string[] {
       ...(misplaced === undefined ? [] : [`${path}: "*" can only be the last character: ${JSON.stringify(misplaced)}`])
     ]
   })
+  if (rule.name === RESERVED_NAME) problems.push(`name: "${RESERVED_NAME}" is reserved`)
   if (lists.length === 0 && !hasHints(targets) && !everyone)
     problems.push('everyone: a rule without subjects and targets needs "everyone": true')
   if ((subjects.users ?? subjects.roles)?.length && subjects.clients?.length)

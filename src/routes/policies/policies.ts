@@ -3,8 +3,9 @@ import { Type } from '@sinclair/typebox'
 import { toRule } from '../../control/policies.ts'
 import { invalid } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
-import { Policy, PolicyCheck, PolicyInput, PolicyReplacement } from '../../schemas/policy.ts'
+import { Policy, PolicyInput, PolicyReplacement } from '../../schemas/policy.ts'
 import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
+import { policyTrials } from './trials.ts'
 
 const tags = ['policies']
 const params = NameParam
@@ -13,6 +14,8 @@ const reading = { access: 'auditor' } as const
 
 /** Routes of policies, enterprise mode only (policies.md). */
 export const policies: FastifyPluginAsyncTypebox = async (app) => {
+  await app.register(policyTrials)
+
   app.get(
     '/policies',
     {
@@ -97,24 +100,6 @@ export const policies: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       await app.gateway.policies.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)
-    }
-  )
-
-  app.post(
-    '/policies/validate',
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'validatePolicy',
-        summary: 'Check a policy without storing it',
-        body: ref(PolicyInput),
-        response: { 200: ref(PolicyCheck) }
-      }
-    },
-    async (request) => {
-      const problems = await app.gateway.policies.problemsOf(toRule(request.body.name, request.body))
-      return { valid: problems.length === 0, problems }
     }
   )
 }

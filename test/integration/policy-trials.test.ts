@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { as, namesOf, startPolicyGateway } from './policy-helpers.ts'
+
+const when = 'args.namespace == "dev"'
+
+test('PO-10 a trial decides on every cell of callers, tools and arguments as the call does', async (t) => {
+  const { rest, mcp, alice, agent, worker, policy } = await startPolicyGateway(t, { TOWPATH_POLICY_DEFAULT: 'deny' })
+  await policy('all-read', { effect: 'allow', targets: { tools: ['get_*', 'echo'] } })
+  await policy('agent-restarts', {
+    effect: 'allow',
+    subjects: { clients: ['agent'] },
+    targets: { tools: ['restart_*'] },
+    when
+  })
+  await policy('alice-restarts', {
+    effect: 'allow',
+    subjects: { users: ['alice'] },
+    targets: { tools: ['restart_*'] },
+    when
+  })
+  await policy('no-delete', { effect: 'deny', targets: { tools: ['delete_*'] } })
+  await policy('no-dev', { effect: 'deny', subjects: { clients: ['worker'] }, targets: { servers: ['k8s'] }, when })
+  await policy('observed', { effect: 'deny', everyone: true, mode: 'observe' })
+  const tools = [...namesOf((await rest('GET', '/tools')).body), 'k8s__nothing', 'nothing']
+  assert.equal(tools.length, 13)
+  const callers = [
+    { subject: { user: 'alice' }, token: alice },
+    { subject: { client: 'agent' }, token: agent },
+    { subject: { client: 'worker' }, token: worker }
+  ]
+  const cells = callers.flatMap((caller) =>
+    tools.flatMap((name) =>
+      [{ namespace: 'dev' }, { namespace: 'live' }, { ms: 1 }].map((args) => ({ caller, name, args }))
+    )
+  )
+  const outcomes = new Map<string, number>()
+  for (const { caller, name, args } of cells) {
+    const { subject, token } = caller
+    const trial = { ...subject, kind: 'tool', name, args }
+    const { decision, hidden_by } = (await rest('POST', '/policies/simulate', trial)).body
+    const isAllowed = async () => {
+      if ('user' in subject) return (await rest('POST', '/tools/invoke', { name, ...args }, token)).status === 200
+      const { result, error } = (await mcp.modern('tools/call', { name, arguments: args }, as(token))).body
+      return error === undefined && result._meta?.['dev.towpath/denied'] === undefined
+    }
+    assert.equal(decision === 'allow', await isAllowed(), `${JSON.stringify(trial)} ${hidden_by}`)
+    const outcome = String(hidden_by ?? decision)
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+  }
+  assert.deepEqual(
+    [...outcomes.keys()].toSorted((a, b) => (a < b ? -1 : 1)),
+    ['allow', 'default', 'policy', 'server']
+  )
+})
+
+test('a trial names the policies that match, with their conditions, also for policies that are not stored', async (t) => {
+  const { rest, policy } = await startPolicyGateway(t)
+  await policy('restarts', { effect: 'deny', targets: { tools: ['restart_*'] }, when })
+  await rest('POST', '/tool-groups', { name: 'pods', included_tools: ['k8s__get_pods'] })
+  const simulate = async (more: object) =>
+    (await rest('POST', '/policies/simulate', { client: 'worker', kind: 'tool', name: 'k8s__restart_pod', ...more }))
+      .body
+  const match = (policy: string, condition?: string) => ({
+    policy,
+    effect: 'deny',
+    mode: 'enforce',
+    ...(condition && { condition })
+  })
+  assert.deepEqual(await simulate({ args: { namespace: 'live' } }), {
+    ...{ decision: 'allow', default: 'allow' },
+    matched: [match('restarts', 'false')]
+  })
+  assert.deepEqual(await simulate({ args: {} }), {
+    ...{ decision: 'deny', default: 'allow', hidden_by: 'policy', policy: 'restarts' },
+    matched: [match('restarts', 'error')]
+  })
+  assert.equal((await simulate({ args: { namespace: 'live' }, endpoint: 'pods' })).hidden_by, 'group')
+  const stricter = [{ name: 'restarts', effect: 'deny', targets: { tools: ['restart_*'] } }]
+  assert.deepEqual((await simulate({ args: { namespace: 'live' }, with: stricter })).matched, [match('restarts')])
+  assert.equal((await simulate({ args: { namespace: 'live' } })).decision, 'allow')
+  for (const [body, status] of [
+    [{ kind: 'tool', name: 'x' }, 400],
+    [{ user: 'gone', kind: 'tool', name: 'x' }, 404],
+    [{ client: 'worker', endpoint: 'gone', kind: 'tool', name: 'x' }, 404],
+    [{ client: 'worker', kind: 'tool', name: 'x', with: [{ name: 'p', effect: 'allow' }] }, 400]
+  ] as const)
+    assert.equal((await rest('POST', '/policies/simulate', body)).status, status)
+  const effective = (await rest('GET', '/policies/effective?client=worker')).body as {
+    name: string
+    decision: string
+  }[]
+  const decisions = new Map(effective.map(({ name, decision }) => [name, decision]))
+  assert.deepEqual(
+    ['k8s__restart_pod', 'k8s__get_pods', 'towpath://crm/fixture://note'].map((name) => decisions.get(name)),
+    ['conditional', 'allow', 'allow']
+  )
+  const ofAgent = (await rest('GET', '/policies/effective?client=agent&endpoint=pods')).body
+  assert.deepEqual(ofAgent, [{ kind: 'tool', name: 'k8s__get_pods', decision: 'deny' }])
+})
