@@ -1,6 +1,7 @@
-import type { Role, TokenScope } from '../domain/access/access.ts'
+import { isAdministrator, type Role, type TokenScope } from '../domain/access/access.ts'
 import { allServers } from '../domain/policy/allow-list.ts'
 import type { Permit } from '../domain/policy/permit.ts'
+import { withoutOutput } from '../domain/failures/stderr-line.ts'
 import type { TraceContext } from '../protocol/trace-context.ts'
 
 /** Identity behind a request. Development mode has one; in enterprise mode a principal's MCP requests share one. */
@@ -26,6 +27,10 @@ export interface Caller {
   /** Trace context of a REST request; an MCP request carries its own. */
   readonly trace?: TraceContext | undefined
 }
+
+/** Returns a stored message of a failure as a caller may read it: output of programs is for administrators. */
+export const messageFor = (caller: Caller, message: string): string =>
+  isAdministrator(caller) ? message : withoutOutput(message)
 
 export const developmentCaller: Caller = {
   kind: 'development',

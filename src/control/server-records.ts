@@ -2,7 +2,7 @@ import { MASK } from '../domain/secrets/secret-parts.ts'
 import type { ServerSecrets, StoredServer } from '../registry/model/model.ts'
 import type { LeftOutItem } from '../schemas/left-out.ts'
 import { isAdministrator, isAuditor } from '../domain/access/access.ts'
-import type { Caller } from '../catalog/caller.ts'
+import { messageFor, type Caller } from '../catalog/caller.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import { leftOutCount } from '../catalog/left-out.ts'
 
@@ -58,7 +58,7 @@ const notesOf = (stored: RecordSource['stored'], caller: Caller): string[] => [
   ...(lacksSessions(stored) ? [WITHOUT_SESSIONS] : []),
   ...(stored.saveFailure
     ? [
-        `saved without an answer of the server${isAuditor(caller) ? `: ${stored.saveFailure}` : ''}; enabling it reads its lists`
+        `saved without an answer of the server${isAuditor(caller) ? `: ${messageFor(caller, stored.saveFailure)}` : ''}; enabling it reads its lists`
       ]
     : [])
 ]

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { Caller } from '../catalog/caller.ts'
+import { messageFor, type Caller } from '../catalog/caller.ts'
 import { isAdministrator } from '../domain/access/access.ts'
 import { explain } from '../domain/failures/explain.ts'
 import { withoutServerPrefix } from '../domain/server-error.ts'
@@ -24,18 +24,16 @@ const explanationOf = ({ outcome, error, stderr }: CallEntry) =>
     : undefined
 
 /** Removes what callers sent and servers said, for callers who may read everything else. */
-function withoutContents({
-  arguments: _arguments,
-  result: _result,
-  stderr: _stderr,
-  error,
-  ...call
-}: CallEntry): CallEntry {
-  return error === undefined || call.outcome === 'tool_error' ? call : { ...call, error }
+function withoutContents(
+  caller: Caller,
+  { arguments: _arguments, result: _result, stderr: _stderr, error, ...call }: CallEntry
+): CallEntry {
+  return error === undefined || call.outcome === 'tool_error' ? call : { ...call, error: messageFor(caller, error) }
 }
 
 /** Returns a call as the caller may read it. */
-const callFor = (caller: Caller, call: CallEntry): CallEntry => (isAdministrator(caller) ? call : withoutContents(call))
+const callFor = (caller: Caller, call: CallEntry): CallEntry =>
+  isAdministrator(caller) ? call : withoutContents(caller, call)
 
 /** Routes of the call log (security-model.md#audit). Read-only: no route changes or deletes a call. */
 export const calls: FastifyPluginAsyncTypebox = async (app) => {

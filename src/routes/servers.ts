@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { Caller } from '../catalog/caller.ts'
+import { messageFor, type Caller } from '../catalog/caller.ts'
 import { isAuditor } from '../domain/access/access.ts'
 import { recognizeBody } from '../domain/import/recognize.ts'
 import { AppError, invalid } from '../lib/errors.ts'
@@ -59,7 +59,7 @@ const healthOf = (views: readonly ServerView[], caller: Caller): Map<string, Ser
       {
         status,
         ...(status_since === undefined ? {} : { since: status_since }),
-        ...(isAuditor(caller) && last_error !== undefined ? { last_error } : {}),
+        ...(isAuditor(caller) && last_error !== undefined ? { last_error: messageFor(caller, last_error) } : {}),
         ...{ tool_count, prompt_count, resource_count },
         ...(isAuditor(caller) && stats_24h
           ? {

@@ -41,7 +41,8 @@ async function start(t: TestContext, env: Record<string, string>) {
     const { body } = await rest(path, payload)
     return { authorization: `Bearer ${body.access_token}` }
   }
-  return { ...mcp, admin, rest, tokenOf }
+  const brokenServer = { transport: 'stdio', command: process.execPath, args: [broken] }
+  return { ...mcp, admin, rest, tokenOf, brokenServer }
 }
 
 type Gateway = Awaited<ReturnType<typeof start>>
@@ -93,6 +94,21 @@ test('callers without administration get code, cause and next step of a failure,
   assert.ok(calls)
   for (const { error } of calls)
     assert.match(error!, /exited with code \d: [^:]*(FATAL: authentication failed, )?about to/)
+  const auditor = await gateway.tokenOf('/api/v0/users', { name: 'reader', role: 'auditor' })
+  const saved = await gateway.rest('/api/v0/servers?save=disabled', { ...gateway.brokenServer, name: 'late' })
+  assert.equal(saved.status, 201, saved.text)
+  const paths = ['/api/v0/calls', `/api/v0/calls/${calls[0]!.id}`, '/api/v0/audit', '/api/v0/servers?include=health']
+  for (const path of paths) {
+    const read = async (headers: object) => {
+      const answer = await fetch(new URL(path, gateway.url), { headers: { ...headers } })
+      assert.equal(answer.status, 200, path)
+      return answer.text()
+    }
+    assert.match(await read(gateway.admin), /exited with code \d: [^"]*about to/, path)
+    const text = await read(auditor)
+    assert.match(text, /exited with code \d/, path)
+    assert.doesNotMatch(text, /about to|FATAL/, path)
+  }
 })
 
 test('in development mode every caller gets the line of stderr that says best why a program ended', async (t) => {

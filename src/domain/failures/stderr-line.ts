@@ -80,6 +80,13 @@ export function bestLine(lines: readonly string[], redact: (text: string) => str
   return truncate(best, MAX_LINE)
 }
 
+/** What the gateway says of a program that ended, and the line of its stderr behind it */
+const endedWith =
+  /^((?:server "[^"]*": )?the process (?:exited with code \d+|was ended by signal \w+|closed its pipes)): .*$/s
+
+/** Returns a stored message without the line of stderr that it may end with, for readers who are no administrators. */
+export const withoutOutput = (message: string): string => message.replace(endedWith, '$1')
+
 /** Returns the last 20 lines that are neither blank nor of a stack trace, each printable and of at most 200 characters, oldest first. */
 export const lastLines = (lines: readonly string[], redact: (text: string) => string = identity): string[] =>
   lines
