@@ -444,7 +444,7 @@ test('clients and users are exported and applied too, tokens by reference, in en
     }
   )
 
-  await t.test('a token that differs is replaced, a list that differs too; a role cannot be', async () => {
+  await t.test('a token that differs is replaced, a list, a role and a suspension that differ too', async () => {
     const env = { ...own, USER_USER_TOKEN: 'a-new-token-of-user', CLIENT_CLI_A_TOKEN: 'a-new-token-of-cli-a' }
     await write(folder, {
       'clients/cli-b.json': { name: 'cli-b', description: 'd', access_token_ref: { env: 'CLIENT_CLI_B_TOKEN' } }
@@ -466,9 +466,23 @@ test('clients and users are exported and applied too, tokens by reference, in en
     assert.equal((await cli(['apply', '-f', folder, '-q'], { env })).out, '')
 
     await write(join(cli.home, 'role'), { 'users/user.json': { name: 'user', role: 'admin' } })
-    const refused = await cli(['apply', '-f', join(cli.home, 'role')])
-    assert.equal(refused.code, 2)
-    assert.match(refused.err, /role of user "user" cannot be changed/)
+    const raised = await cli(['apply', '-f', join(cli.home, 'role'), '--json'])
+    assert.deepEqual(
+      [changesOf(raised), raised.json.changes[0].changed],
+      [['done update user user'], ['role']],
+      raised.err
+    )
+    assert.equal((await as('a-new-token-of-user').get('/api/v0/users')).status, 200)
+    await write(join(cli.home, 'state'), { 'users/user.json': { name: 'user', role: 'user', suspended: true } })
+    assert.equal((await cli(['apply', '-f', join(cli.home, 'state')])).code, 0)
+    assert.equal((await as('a-new-token-of-user').get('/api/v0/me')).status, 401)
+    assert.equal((await cli(['apply', '-f', join(cli.home, 'state'), '-q'])).out, '')
+    const exported = join(cli.home, 'suspended')
+    assert.equal((await cli(['export', '-d', exported])).code, 0)
+    assert.equal(JSON.parse(await readFile(join(exported, 'users/user.json'), 'utf8')).suspended, true)
+    await write(join(cli.home, 'state'), { 'users/user.json': { name: 'user', suspended: false } })
+    assert.equal((await cli(['apply', '-f', join(cli.home, 'state')])).code, 0)
+    assert.equal((await as('a-new-token-of-user').get('/api/v0/me')).status, 200)
   })
 
   await t.test('--prune deletes clients and users, but not who asks; a user may not apply', async () => {

@@ -102,6 +102,16 @@ export const LINES: readonly Line[] = [
   line('update user', 'dev', [4, '{access_token name role username}'], admins),
   line('list users', '', [4, '[{name role username}]'], admins),
   line('get user', 'dev', [4, '{name role username}'], admins),
+  line('update user', 'dev --role auditor', [4, '{name role username}'], admins),
+  line('suspend', 'dev', [4, '{name role suspended username}'], admins),
+  line('resume', 'dev', [4, '{name role username}'], admins),
+  line('whoami', '', [4, '{name role token}']),
+  line('token create', 'ci --scopes towpath:read --expires 1d', [
+    4,
+    '{access_token created_at current expires_at id kind name scopes}'
+  ]),
+  line('token list', '--user dev', [4, '[{created_at current id kind}]'], admins),
+  line('token revoke', 'ci', [4, '']),
   line('logs', '', '{calls}', admins),
   line('top', '', '{bucket_s buckets from in_flight range servers slowest_tools strip_from top_tools total}', admins),
   line('audit', '', '{entries}', admins),

@@ -49,7 +49,9 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/clients/{name}',
     'GET /api/v0/tool-groups',
     'GET /api/v0/tool-groups/{name}',
-    'GET /api/v0/tool-groups/{name}/effective-tools'
+    'GET /api/v0/tool-groups/{name}/effective-tools',
+    'GET /api/v0/policies',
+    'GET /api/v0/policies/{name}'
   ],
   admin: [
     'POST /api/v0/servers',
@@ -85,7 +87,11 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'DELETE /api/v0/clients/{name}',
     'POST /api/v0/tool-groups',
     'PUT /api/v0/tool-groups/{name}',
-    'DELETE /api/v0/tool-groups/{name}'
+    'DELETE /api/v0/tool-groups/{name}',
+    'POST /api/v0/policies',
+    'PUT /api/v0/policies/{name}',
+    'DELETE /api/v0/policies/{name}',
+    'POST /api/v0/policies/validate'
   ],
   client: [
     'POST /mcp',

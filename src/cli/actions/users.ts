@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { IssuedUser } from '../../schemas/principal.ts'
+import type { IssuedUser, User } from '../../schemas/principal.ts'
 import type { Cli } from '../io/cli.ts'
 import { usage } from '../io/failure.ts'
 import { readObject } from '../io/input.ts'
@@ -18,6 +18,7 @@ interface Flags {
 }
 
 type IssuedUserRecord = Static<typeof IssuedUser>
+type UserRecord = Static<typeof User>
 
 async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew: boolean) {
   const token = await tokenFromFlags(cli, flags)
@@ -49,9 +50,29 @@ export const createUser: Action<Flags> = async (cli, [givenName], flags) => {
 
 export const updateUser: Action<Flags> = async (cli, [givenName], flags) => {
   const { name, value } = await read(cli, givenName, flags, false)
-  const { access_token } = value
+  const { access_token, role } = value
+  if (role !== undefined) {
+    const answer = await withSuggestion(
+      cli,
+      'user',
+      name,
+      cli.api.put<UserRecord>(`${itemPath('user', name)}/role`, { role })
+    )
+    cli.note(`user "${name}" has the role ${answer.body.role}`)
+    if (access_token === undefined) return cli.show(answer, recordView(answer.body))
+  }
   const token = access_token === undefined ? {} : { access_token }
   const { body } = await withSuggestion(cli, 'user', name, cli.api.put<IssuedUserRecord>(itemPath('user', name), token))
   cli.note(`rotated the token of user "${name}"`)
   await showUser(cli, body, token)
 }
+
+/** `towpath suspend` and `towpath resume`. */
+export const switchUser =
+  (verb: 'suspend' | 'resume'): Action =>
+  async (cli, [name]) => {
+    const request = cli.api.post<UserRecord>(`${itemPath('user', name!)}/${verb}`, {})
+    const answer = await withSuggestion(cli, 'user', name!, request)
+    cli.note(`${verb === 'suspend' ? 'suspended' : 'resumed'} user "${name}"`)
+    await cli.show(answer, recordView(answer.body))
+  }

@@ -35,6 +35,8 @@ function serverProblem({ transport, url, command }: Readonly<Record<string, unkn
 
 /** Throws for a body that the gateway would refuse. */
 export function checkBody(kind: FileKind, { value, from }: InputObject): void {
-  const problem = checks[kind](value) ?? (kind === 'server' ? serverProblem(value) : undefined)
+  // whether a user is suspended is changed by a route of its own
+  const { suspended: _suspended, ...user } = value
+  const problem = checks[kind](kind === 'user' ? user : value) ?? (kind === 'server' ? serverProblem(value) : undefined)
   if (problem !== undefined) throw usage(`${from}: ${problem}`)
 }

@@ -55,7 +55,7 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
     const apps = value.apps === false ? { apps: false } : {}
     return { ...all, ...apps, session_mode: all.session_mode ?? 'stateless' }
   }
-  if (kind === 'user') return pick(value, ['name', 'role'])
+  if (kind === 'user') return pick(value, ['name', 'role', 'suspended'])
   const lists = kind === 'group' ? ['included_tools', 'included_servers', 'excluded_tools'] : ['allowed_servers']
   const bare = value.tool_names === 'bare' ? { tool_names: 'bare' } : {}
   return {

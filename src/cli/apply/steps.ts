@@ -65,22 +65,40 @@ function planGroup({ cli, current }: PlanContext, { kind, name, input }: Desired
 async function planPrincipal({ cli, current }: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
   const { kind, name, input } = desired
   const before = current.get(kind)?.get(name)
+  const state = kind === 'user' ? userState(input, before) : {}
   const token = before ? await replacementToken(cli, desired) : (await resolveToken(cli, input, true)).access_token
-  const { access_token_ref: _reference, access_token: _token, ...value } = input.value
+  const { access_token_ref: _reference, access_token: _token, suspended: _state, ...value } = input.value
   checkBody(kind, { ...input, value: { ...value, ...(token === undefined ? {} : { access_token: token }) } })
-  const role = before && kind === 'user' && value.role === undefined ? { role: before.role } : {}
-  const body = normalise(kind, { ...value, ...role })
+  const body = normalise(kind, { ...value, ...state })
   const old = before && normalise(kind, before)
   const secret = token === undefined ? {} : { access_token: MASK }
   const change = diffResource(kind, name, old, { ...body, ...secret })
   if (!change) return undefined
-  if (old && old.role !== body.role)
-    throw usage(`${input.from}: the role of user "${name}" cannot be changed`, 'delete the user first')
-  const requestBody = { ...body, ...(token === undefined ? {} : { access_token: token }) }
-  const replacement = kind === 'user' ? { access_token: token } : { description: '', ...requestBody }
-  const run = () =>
-    before ? cli.api.put(itemPath(kind, name), replacement) : cli.api.post(KINDS[kind].path, requestBody)
-  return { ...change, run: async () => void (await run()) }
+  const { suspended: _suspended, ...members } = body
+  const requestBody = { ...members, ...(token === undefined ? {} : { access_token: token }) }
+  const path = itemPath(kind, name)
+  const run = async () => {
+    if (!old) await cli.api.post(KINDS[kind].path, requestBody)
+    else if (kind === 'client') await cli.api.put(path, { description: '', ...requestBody })
+    else if (token !== undefined) await cli.api.put(path, { access_token: token })
+    if (kind === 'user') await changeUser(cli, path, old ?? { role: body.role }, body)
+  }
+  return { ...change, run }
+}
+
+/** Returns role and suspension as declared, or as they are where the file does not say. */
+function userState({ value: { role, suspended }, from }: InputObject, before: Members | undefined): Members {
+  if (suspended !== undefined && typeof suspended !== 'boolean')
+    throw usage(`${from}: "suspended" must be true or false`)
+  return { role: role ?? before?.role ?? 'user', suspended: suspended ?? before?.suspended }
+}
+
+/** Changes role and suspension of a user where they differ. */
+async function changeUser(cli: Cli, path: string, before: Members, after: Members): Promise<void> {
+  if (before.role !== after.role) await cli.api.put(`${path}/role`, { role: after.role })
+  if (before.suspended !== after.suspended) {
+    await cli.api.post(`${path}/${after.suspended === true ? 'suspend' : 'resume'}`, {})
+  }
 }
 
 const planners: {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Runner } from '../io/runner.ts'
+import { addAccount } from './account.ts'
 import { addPrincipals } from './principals.ts'
 import { addService } from './service.ts'
 
@@ -37,6 +38,7 @@ export function addAdministration(program: Command, run: Runner): void {
     .description('Remove the access token from ~/.towpath.conf')
     .action(run(async () => (await import('../actions/sign-in.ts')).logout))
 
+  addAccount(program, run)
   addPrincipals(program, run)
 
   program

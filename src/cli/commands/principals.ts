@@ -62,7 +62,7 @@ export function addPrincipals(program: Command, run: Runner): void {
       .description('Create a user; generates a token unless one is given')
       .option(...file)
   )
-    .option('--role <role>', 'role: user or admin')
+    .option('--role <role>', 'role: user, auditor or admin')
     .action(run(async () => (await import('../actions/users.ts')).createUser))
   withToken(
     update
@@ -70,8 +70,19 @@ export function addPrincipals(program: Command, run: Runner): void {
       .alias('users')
       .option(...file)
   )
-    .description('Rotate the token of a user; generates a token unless one is given')
+    .description('Rotate the token of a user; generates a token unless one is given. With --role, change only the role')
+    .option('--role <role>', 'new role: user, auditor or admin; ends what the user has open')
     .action(run(async () => (await import('../actions/users.ts')).updateUser))
+  for (const verb of ['suspend', 'resume'] as const) {
+    program
+      .command(`${verb} <user>`)
+      .description(
+        verb === 'suspend'
+          ? 'Refuse all tokens of a user and end what the user has open'
+          : 'Accept the tokens of a suspended user again'
+      )
+      .action(run(async () => (await import('../actions/users.ts')).switchUser(verb)))
+  }
   update
     .command('server [name]')
     .alias('servers')

@@ -114,7 +114,12 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
   ],
   user: [
     { head: 'name', value: ({ name }) => name },
-    { head: 'role', value: ({ role }) => role }
+    { head: 'role', value: ({ role }) => role },
+    {
+      head: 'state',
+      value: ({ suspended }) => (suspended ? 'suspended' : 'active'),
+      colour: ({ suspended }) => (suspended ? 'dim' : undefined)
+    }
   ]
 }
 
