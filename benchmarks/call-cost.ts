@@ -10,7 +10,16 @@ import { oldReader, readingCosts } from './reading-cost.ts'
 import { compare, type Candidate, type CompareOptions, errorsOf, type Measurement } from './compare.ts'
 import { load, machine } from './machine.ts'
 import { onSharedCore, pinSelf } from './processes.ts'
-import { calls, legacyRequest, modernRequest, openSessions, times } from './requests.ts'
+import {
+  calls,
+  legacyRequest,
+  modernParts,
+  modernRequest,
+  openSessions,
+  times,
+  withTasks,
+  type Params
+} from './requests.ts'
 import { median, percentile } from './statistics.ts'
 import { markdown } from './table.ts'
 import { echoResult, type Text } from './targets/tools.ts'
@@ -87,9 +96,10 @@ async function candidate(
   { pid, url, mcp }: Gateway,
   server: string,
   text: Text,
-  size: number
+  size: number,
+  _meta = {}
 ): Promise<Candidate> {
-  const params = { name: `${server}__echo`, arguments: { message: 'hello', size, text } }
+  const params = { name: `${server}__echo`, arguments: { message: 'hello', size, text }, _meta }
   // the process of a stateful server belongs to one session
   const requests = server.startsWith('stdio')
     ? (await openSessions(mcp, CONNECTIONS)).map((own) => legacyRequest(mcp, 'tools/call', params, own))
@@ -164,6 +174,42 @@ async function secrets(bench: Bench, off: Gateway, redact: Gateway): Promise<str
   return lines
 }
 
+/** Returns a candidate that polls ended tasks with such a result, one for each connection, so that none are shared. */
+async function poller({ pid, url, mcp }: Gateway, text: Text, size: number): Promise<Candidate> {
+  const params = { name: 'modern0__echo', arguments: { task: true, size, text }, _meta: withTasks }
+  const requests: string[] = []
+  for (let i = 0; i < CONNECTIONS; i++) {
+    const taskId = await startTask(mcp, params)
+    requests.push(modernRequest(mcp, 'tasks/get', { taskId, _meta: withTasks }))
+  }
+  return { name: 'tasks/get', pid, target: calls(url, requests, size) }
+}
+
+/** Calls a tool and returns the id of the task that it starts. */
+async function startTask(mcp: string, params: Params): Promise<string> {
+  const answer = await fetch(mcp, { method: 'POST', ...modernParts('tools/call', params) })
+  const { result } = (await answer.json()) as { result: { taskId: string } }
+  return result.taskId
+}
+
+/** Returns a table line per text and size: polling a task whose result is as large as that of the call. */
+async function tasks(bench: Bench, own: Gateway): Promise<string[][]> {
+  const lines: string[][] = []
+  await warmUp(bench, [own], 'modern0')
+  for (const { size, label, requests } of sizes) {
+    for (const text of texts) {
+      const candidates = [
+        await candidate('tools/call', own, 'modern0', text, size, withTasks),
+        await poller(own, text, size)
+      ]
+      const [called, polled] = (await compare(bench, candidates, timing(requests))) as [Measurement, Measurement]
+      lines.push([label, text, cost(called), cost(polled), ratio(polled, called), String(errorsOf(called, polled))])
+      console.error(lines.at(-1)!.join(' | '))
+    }
+  }
+  return lines
+}
+
 /** Returns a table line per text and size: parsing alone, in this process. */
 async function reading(against: string | undefined): Promise<string[][]> {
   const old = against === undefined ? undefined : await oldReader(against)
@@ -190,6 +236,7 @@ const readingColumns = [
   '5 secrets'
 ]
 const comparedColumns = ['Server', 'Result', 'Text', 'Before', 'Now', 'Now ÷ before', 'Errors']
+const taskColumns = ['Result', 'Text', '`tools/call`', '`tasks/get`', 'tasks/get ÷ tools/call', 'Errors']
 const secretColumns = ['Result', 'Text', 'Not searched', 'No secret', '1 secret', '5 secrets', 'Errors']
 
 async function measure(bench: Bench, against: string | undefined): Promise<string[]> {
@@ -204,6 +251,7 @@ async function measure(bench: Bench, against: string | undefined): Promise<strin
     parts.push(markdown(comparedColumns, lines))
     await other.stop()
   }
+  if (isWanted('tasks')) parts.push(markdown(taskColumns, await tasks(bench, own)))
   if (isWanted('secrets')) {
     const off = await register(await bench.gateway({ env: { TOWPATH_RESULT_SECRETS: 'off' } }), upstreams)
     parts.push(markdown(secretColumns, await secrets(bench, off, own)))

@@ -24,6 +24,9 @@ const modernMeta = {
   [`${META}clientCapabilities`]: {}
 }
 
+/** `_meta` of requests that accept tasks. */
+export const withTasks = { [`${META}clientCapabilities`]: { extensions: { [`${META}tasks`]: {} } } }
+
 export function post(url: string, headers: Headers, body: string): string {
   const { host, pathname, search } = new URL(url)
   const all = { host, ...headers, 'content-length': String(Buffer.byteLength(body)) }
@@ -34,6 +37,7 @@ export function post(url: string, headers: Headers, body: string): string {
 export interface Params {
   readonly name?: string
   readonly arguments?: object
+  readonly taskId?: string
   readonly cursor?: string
   readonly _meta?: object
 }
@@ -41,9 +45,15 @@ export interface Params {
 export const legacyRequest = (url: string, method: string, params: Params, headers: Headers = {}) =>
   post(url, { ...legacyHeaders, ...headers }, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
 
-export const modernRequest = (url: string, method: string, params: Params, headers: Headers = {}) => {
-  const message = { jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...params._meta, ...modernMeta } } }
-  return post(url, { ...modernHeaders(method, params.name), ...headers }, JSON.stringify(message))
+/** Returns headers and body of a modern request. */
+export const modernParts = (method: string, params: Params) => {
+  const message = { jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...modernMeta, ...params._meta } } }
+  return { headers: modernHeaders(method, params.name ?? params.taskId), body: JSON.stringify(message) }
+}
+
+export const modernRequest = (url: string, method: string, params: Params, more: Headers = {}) => {
+  const { headers, body } = modernParts(method, params)
+  return post(url, { ...headers, ...more }, body)
 }
 
 export const restRequest = (url: string, tool: string, args: object) =>

@@ -1,6 +1,7 @@
 // A minimal HTTP server. `/mcp` speaks both eras without sessions; `/legacy/mcp` is legacy; `/session/mcp` is legacy
 // and requires its session id; `/events/mcp` answers with an event stream, with progress if the request has a progress
-// token. `?tools=20` sets the number of listed tools.
+// token. `?tools=20` sets the number of listed tools. The argument `task` makes a call a task, whose id says what
+// `tasks/get` answers.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { echoResult, type Text, tools } from './tools.ts'
@@ -11,7 +12,8 @@ interface Message {
   readonly method: string
   readonly params?: {
     readonly protocolVersion?: string
-    readonly arguments?: { readonly size?: number; readonly text?: Text }
+    readonly arguments?: { readonly size?: number; readonly text?: Text; readonly task?: boolean }
+    readonly taskId?: string
     readonly _meta?: { readonly progressToken?: number | string; readonly [key: string]: unknown }
   }
 }
@@ -32,11 +34,23 @@ function cached<K>(known: Map<K, string>, key: K, make: () => string): string {
   return text
 }
 
+/** Returns a task as JSON text; `more`: further members. */
+function taskText(taskId: string, resultType: string, status: string, more = ''): string {
+  const times = { createdAt: '2026-07-28T00:00:00Z', lastUpdatedAt: '2026-07-28T00:00:00Z', ttlMs: null }
+  return `${JSON.stringify({ resultType, taskId, status, ...times }).slice(0, -1)}${more}}`
+}
+
 function resultOf({ method, params = {} }: Message, url: URL, isLegacy: boolean): string | undefined {
   const isModern = params._meta?.['io.modelcontextprotocol/protocolVersion'] !== undefined
   if (method === 'tools/call') {
-    const { size = SMALL, text = 'plain' } = params.arguments ?? {}
+    const { size = SMALL, text = 'plain', task } = params.arguments ?? {}
+    if (task) return taskText(`${size} ${text} ${randomUUID()}`, 'task', 'working')
     return cached(results, `${size} ${text}`, () => echoResult(size, text))
+  }
+  if (method === 'tasks/get') {
+    const [size, text] = params.taskId!.split(' ') as [string, Text]
+    const result = cached(results, `${size} ${text}`, () => echoResult(Number(size), text))
+    return taskText(params.taskId!, 'complete', 'completed', `,"result":${result}`)
   }
   if (method === 'tools/list') {
     const count = Number(url.searchParams.get('tools') ?? 10)

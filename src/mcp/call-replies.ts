@@ -20,7 +20,7 @@ import { permissionWithdrawn } from './withdrawal.ts'
 export interface McpTarget extends CallTarget {
   /** True if the caller accepts a task instead of the result. */
   readonly acceptsTask?: boolean
-  /** Returns the members of a modern server's result to replace, computed from it. */
+  /** Returns the members of a modern server's result to replace, computed from it; `_meta` must be null in them. */
   readonly replace?: ((result: Payload) => MemberChanges | undefined) | undefined
   /** Applied to a result last, before it is sent. */
   readonly rewrite?: ((result: Payload) => Payload) | undefined

@@ -10,16 +10,16 @@ import { methodNotFound, type Call, type Sink, type UpstreamAnswer } from '../up
 import type { CallReplies, McpTarget } from './call-replies.ts'
 import type { ClientInfoCache } from './messages/client-info.ts'
 import { readRequestMeta } from './messages/request-meta.ts'
-import { hasUriKey, type ResourceLinks } from './messages/resource-links.ts'
+import type { ResourceLinks } from './messages/resource-links.ts'
 import { refuse, stringParam, type Method, type Methods } from './method.ts'
 import type { QuotaGuard } from './quota-guard.ts'
 import type { Heartbeat } from './sessions/heartbeat.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 import { requireTasks } from './tasks/declaration.ts'
-import type { TaskHandles } from './tasks/handles.ts'
+import { handleKey, type TaskHandles } from './tasks/handles.ts'
 import type { SharedPoll, SharedPolls } from './tasks/shared-polls.ts'
 import type { TaskLog, TaskOfCaller } from './tasks/task-log.ts'
-import { isTask, objectIn, taskChanges, taskIdOf } from './tasks/task-results.ts'
+import { isTask, resultWithAddresses, taskChanges, taskIdOf } from './tasks/task-results.ts'
 import { findTask } from './tasks/task-scope.ts'
 
 /** Target of a request about a task. */
@@ -105,41 +105,40 @@ class TaskRequests {
       name: task.taskId,
       members: paramsFragment(context.message, { taskId: JSON.stringify(task.taskId) }),
       replace(state) {
-        const result = objectIn(state, 'result')
-        if (result && hasUriKey(result)) resourceLinks.record(caller.key, server.name, result)
-        return taskChanges(state, { handle, server, scope })
+        const found = resultWithAddresses(state, server)
+        if (found?.hasUris) resourceLinks.record(caller.key, server.name, found.result)
+        return taskChanges(state, { handle, server, scope }, found)
       }
     }
   }
 
   async #exchange(context: RequestContext, target: TaskTarget): Promise<void> {
-    const { replies, heartbeat } = this.#options
+    const { replies, heartbeat, log } = this.#options
     heartbeat.add(context.reply)
-    if (context.message.method === 'tasks/get') return this.#poll(context, target)
+    if (context.message.method !== 'tasks/get') {
+      const call = this.#createCall(context, target)
+      context.reply.onAbort = () => call.stop(callerDisconnected())
+      return replies.sendAnswer(context, target, await this.#send(context, target, call))
+    }
+    // a handle belongs to one caller and endpoint, so its requests differ in the rest only
+    const key = handleKey(target.known.handle)
+    const text = target.members + context.taskCapabilities
+    const joined = this.#options.polls.join(key, text)
+    if (joined) return this.#share(context, target, joined)
     const call = this.#createCall(context, target)
-    context.reply.onAbort = () => call.stop(callerDisconnected())
-    replies.sendAnswer(context, target, await this.#send(context, target, call))
+    const poll = this.#options.polls.start(key, text, call, () => this.#send(context, target, call))
+    context.reply.onAbort = () => poll.leave()
+    const given = await poll.answer
+    replies.sendAnswer(context, target, given)
+    if (given.answer.kind === 'result') log.record(target.known, given.answer.body, () => this.#describe(context))
   }
 
-  async #poll(context: RequestContext, target: TaskTarget): Promise<void> {
-    const { polls, log, quotaGuard } = this.#options
-    const { caller, endpoint, taskCapabilities } = context
-    const key = [endpoint, caller.key, target.server.stored.id, taskCapabilities, target.members].join('\n')
-    const joined = polls.join(key)
-    // counts like a call, although it sends nothing
-    if (joined) return void (await quotaGuard.runAsCall(context, () => this.#reply(context, target, joined)))
-    const call = this.#createCall(context, target)
-    const poll = polls.start(key, call, () => this.#send(context, target, call))
-    const { answer } = await this.#reply(context, target, poll)
-    if (answer.kind === 'result') log.record(this.#describe(context), target.known, answer.body)
-    return undefined
-  }
-
-  async #reply(context: RequestContext, target: TaskTarget, { answer, leave }: SharedPoll): Promise<UpstreamAnswer> {
-    context.reply.onAbort = leave
-    const given = await answer
-    this.#options.replies.sendAnswer(context, target, given)
-    return given
+  /** Waits for the answer to an equal request. It counts like a call, although it sends nothing. */
+  async #share(context: RequestContext, target: TaskTarget, poll: SharedPoll): Promise<void> {
+    const { replies, quotaGuard } = this.#options
+    context.reply.onAbort = () => poll.leave()
+    const wait = async () => replies.sendAnswer(context, target, await poll.answer)
+    if (!(await quotaGuard.runAsCall(context, wait))) poll.leave()
   }
 
   #createCall(context: RequestContext, target: TaskTarget): Call {

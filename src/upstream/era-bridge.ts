@@ -21,7 +21,10 @@ export interface Adaptation {
   readonly serverInfo: string
   /** True if the caller accepts a task instead of the result. */
   readonly acceptsTask?: boolean
-  /** Members of a modern server's result that are replaced in the same pass: a second one would copy large results. */
+  /**
+   * Members of a modern server's result that are replaced in the same pass, `_meta` among them: a second pass would copy
+   * large results.
+   */
   readonly replaced?: MemberChanges | undefined
 }
 
@@ -85,8 +88,8 @@ function toModern(result: Payload, resultType: string | undefined, adaptation: A
   if (!isCacheable(adaptation.method)) {
     // most results of modern upstreams already carry `resultType`
     const { replaced } = adaptation
-    if (resultType !== undefined) return result.withChanges(replaced ? { ...metaOnly, ...replaced } : metaOnly, meta)
-    if (replaced) return result.withChanges({ ...metaAndType, ...replaced }, `"resultType":"complete",${meta}`)
+    if (resultType !== undefined) return result.withChanges(replaced ?? metaOnly, meta)
+    if (replaced) return result.withChanges(replaced, `"resultType":"complete",${meta}`)
     return result.withChanges(metaAndType, `"resultType":"complete",${meta}`)
   }
   const cache = `"ttlMs":${ttlOf(result.valueOf('ttlMs'), adaptation)},"cacheScope":"private"`
@@ -113,8 +116,10 @@ export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   return readAnswer(() => {
     const resultType = from === 'modern' ? result.valueOf('resultType') : undefined
     if (isInputRequired(resultType, adaptation) || isAcceptedTask(resultType, adaptation)) {
-      const changes = { ...metaOnly, ...adaptation.replaced }
-      return result.withChanges(changes, metaWithServerInfo(result.valueOf('_meta'), adaptation))
+      return result.withChanges(
+        adaptation.replaced ?? metaOnly,
+        metaWithServerInfo(result.valueOf('_meta'), adaptation)
+      )
     }
     checkResult(result, resultType, adaptation)
     if (to === 'modern') return toModern(result, resultType, adaptation)

@@ -8,46 +8,56 @@ export interface SharedPoll {
   leave(): void
 }
 
-interface Poll {
-  readonly call: Call
-  readonly answer: Promise<UpstreamAnswer>
-  waiting: number
-}
-
 /** Requests for the states of tasks that are in flight (mcp-proxy.md#tasks). */
 export interface SharedPolls {
-  /** Joins an equal request; undefined if there is none. */
-  join(key: string): SharedPoll | undefined
-  /** Sends a request that others with the same key can join until it is answered. */
-  start(key: string, call: Call, send: () => Promise<UpstreamAnswer>): SharedPoll
+  /** Joins a request with the same key and text; undefined if there is none. */
+  join(key: string, text: string): SharedPoll | undefined
+  /** Sends a request that others can join until it is answered. Of several texts under one key the first is shared. */
+  start(key: string, text: string, call: Call, send: () => Promise<UpstreamAnswer>): SharedPoll
+}
+
+/** A class, because every request creates one. */
+class Poll implements SharedPoll {
+  readonly answer: Promise<UpstreamAnswer>
+  readonly text: string
+  readonly #call: Call
+  readonly #end: (poll: Poll) => void
+  #waiting = 0
+
+  constructor(text: string, call: Call, answer: Promise<UpstreamAnswer>, end: (poll: Poll) => void) {
+    this.answer = answer
+    this.text = text
+    this.#call = call
+    this.#end = end
+    const settle = () => end(this)
+    answer.then(settle, settle)
+  }
+
+  join(): this {
+    this.#waiting++
+    return this
+  }
+
+  leave(): void {
+    if (--this.#waiting > 0) return
+    // the next caller needs a request of its own
+    this.#end(this)
+    this.#call.stop(callerDisconnected())
+  }
 }
 
 export function createSharedPolls(): SharedPolls {
   const polls = new Map<string, Poll>()
-  const memberOf = (key: string, poll: Poll): SharedPoll => ({
-    answer: poll.answer,
-    leave() {
-      if (--poll.waiting > 0) return
-      // the next caller needs a request of its own
-      if (polls.get(key) === poll) polls.delete(key)
-      poll.call.stop(callerDisconnected())
-    }
-  })
   return {
-    join(key) {
+    join(key, text) {
       const poll = polls.get(key)
-      if (!poll) return undefined
-      poll.waiting++
-      return memberOf(key, poll)
+      return poll?.text === text ? poll.join() : undefined
     },
-    start(key, call, send) {
-      const end = () => {
-        if (polls.get(key) === poll) polls.delete(key)
-      }
-      const answer = send().finally(end)
-      const poll: Poll = { call, answer, waiting: 1 }
-      polls.set(key, poll)
-      return memberOf(key, poll)
+    start(key, text, call, send) {
+      const end = (ended: Poll) => void (polls.get(key) === ended && polls.delete(key))
+      const poll = new Poll(text, call, send(), end)
+      if (!polls.has(key)) polls.set(key, poll)
+      return poll.join()
     }
   }
 }

@@ -20,8 +20,11 @@ export interface TaskOfCaller {
 
 /** Reports the end of tasks to the call log and the metrics (mcp-proxy.md#tasks). */
 export interface TaskLog {
-  /** Reports the task unless it is still running or its end was reported before. `state`: the server's `Task` object. */
-  record(owner: InboundCall, known: TaskOfCaller, state: Payload): void
+  /**
+   * Reports the task unless it is still running or its end was reported before. `state`: the server's `Task` object;
+   * `describe`: describes the request that shows it.
+   */
+  record(known: TaskOfCaller, state: Payload, describe: () => InboundCall): void
 }
 
 export interface TaskLogOptions {
@@ -75,13 +78,13 @@ export function createTaskLog({ observer, redactorOf }: TaskLogOptions): TaskLog
     }
   }
   return {
-    record(owner, known, state) {
+    record(known, state, describe) {
       try {
         const status = finalStatusOf(state)
         const key = handleKey(known.handle)
         if (!status || ended.has(key)) return
         ended.set(key, true)
-        observer.onCall(toObservation(owner, known, status, state))
+        observer.onCall(toObservation(describe(), known, status, state))
       } catch (error) {
         // the caller gets the malformed state; there is nothing to report about it
         if (!(error instanceof JsonError || error instanceof SyntaxError)) throw error

@@ -1,9 +1,10 @@
 import { TASK } from '../../domain/mcp-constants.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import type { Scope } from '../../catalog/scope.ts'
-import type { Payload } from '../../json/payload.ts'
+import type { MemberChanges, Payload } from '../../json/payload.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
 import { nameAppsIn } from '../messages/app-addresses.ts'
+import { hasUriKey } from '../messages/resource-links.ts'
 import { attributedInputRequests, needsAttribution } from '../messages/server-attribution.ts'
 
 /** Limit of a server's task id in bytes of its JSON text: it becomes part of a header, twice encoded. */
@@ -34,10 +35,25 @@ export function finalStatusOf(task: Payload): FinalStatus | undefined {
   return status !== undefined && finalStatuses.has(status) ? (status as FinalStatus) : undefined
 }
 
-/** Returns a member of a task that is an object; undefined if it is absent or something else. */
-export function objectIn(task: Payload, key: string): Payload | undefined {
-  const found = task.partOf(key)
-  return found?.isObject ? found : undefined
+/** The result inside a task, if it may hold addresses. */
+export interface ResultWithAddresses {
+  readonly result: Payload
+  readonly hasUris: boolean
+}
+
+/**
+ * Returns the result of a task if it may hold addresses; others are not read, because they may be large. Keys that are
+ * spelled with escapes are looked for as in other results.
+ */
+export function resultWithAddresses(task: Payload, { appTools }: CatalogServer): ResultWithAddresses | undefined {
+  const result = task.partOf('result')
+  if (!result?.isObject) return undefined
+  const hasUris = hasUriKey(result)
+  const mayHideKeys = !result.isLarge || appTools.length > 0
+  // without the quotation mark before it, which texts in results have many of
+  return hasUris || result.includes('_meta"') || (mayHideKeys && result.includes('\\u00'))
+    ? { result, hasUris }
+    : undefined
 }
 
 /** A task as a client sees it. */
@@ -49,14 +65,18 @@ export interface TaskView {
 
 /**
  * Returns the members of a server's `Task` to replace, as latin1 strings: its id, requests that the user must be able to
- * attribute, and a result with addresses of interfaces. Throws JsonError or UpstreamFailure if they are malformed.
+ * attribute, a result with addresses of interfaces, and `_meta`, which the gateway writes itself. Throws JsonError or
+ * UpstreamFailure if they are malformed.
  */
-export function taskChanges(task: Payload, { handle, server, scope }: TaskView): Readonly<Record<string, string>> {
-  const changes: Record<string, string> = { taskId: JSON.stringify(handle) }
+export function taskChanges(
+  task: Payload,
+  { handle, server, scope }: TaskView,
+  found = resultWithAddresses(task, server)
+): MemberChanges {
+  const changes: Record<string, string | null> = { taskId: `"${handle}"`, _meta: null }
   const inputRequests = needsAttribution(scope) ? attributedInputRequests(task, server.name) : undefined
   if (inputRequests !== undefined) changes.inputRequests = inputRequests
-  const result = objectIn(task, 'result')
-  const named = result && nameAppsIn(result, server, scope.isBare)
-  if (named && named !== result) changes.result = named.latin1
+  const named = found && nameAppsIn(found.result, server, scope.isBare, found.hasUris)
+  if (named && named !== found.result) changes.result = named.latin1
   return changes
 }

@@ -43,13 +43,13 @@ export interface TaskSubscriptionsOptions {
 }
 
 /** Returns `params` of a notification with other members; the `_meta` keys of the server's own connection are removed. */
-function rewritten(params: string, changes: Readonly<Record<string, string>>, subscriptionId: string): string {
+function rewritten(params: string, changes: Readonly<Record<string, string | null>>, subscriptionId: string): string {
   const found = members(params)
   checkUnique(found)
   const metaMember = found.find(({ key }) => key === '_meta')
   const given = metaMember ? params.slice(metaMember.start, metaMember.end) : ''
   const kept = given.startsWith('{') ? withMembers(given, Object.fromEntries(hopKeys.map((key) => [key, null]))) : '{}'
-  const rest = withMembers(params, { ...changes, _meta: null }, found).slice(1, -1)
+  const rest = withMembers(params, changes, found).slice(1, -1)
   const meta = kept.slice(1, -1)
   return `{${rest},"_meta":{${meta}${meta === '' ? '' : ','}"${META}subscriptionId":${subscriptionId}}}`
 }
@@ -112,12 +112,12 @@ export class TaskSubscriptions {
       if (!server || reply.isEnded) return
       const state = Payload.of(params)
       const changes = Object.entries(taskChanges(state, { handle: known.handle, server, scope })).map(
-        ([key, value]) => [key, Buffer.from(value, 'latin1').toString()]
+        ([key, value]) => [key, value && Buffer.from(value, 'latin1').toString()]
       )
       reply.sendMessage(
         notificationText('notifications/tasks', rewritten(params, Object.fromEntries(changes), message.id))
       )
-      log.record(owner, known, state)
+      log.record(known, state, () => owner)
     }
   }
 }
