@@ -23,7 +23,7 @@ import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeader
 import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
 import { createPermitsBuilder, policyFaults, type Permits, type PolicySettings } from './permits.ts'
-import { createPrincipal, indexPrincipals } from './principal-index.ts'
+import { createPrincipal, createPrincipalIndexer } from './principal-index.ts'
 import { appAddressOf, isAppUri } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
 import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
@@ -300,6 +300,7 @@ export interface CatalogCache {
   readonly principals: WeakMap<StoredPrincipal, Principal>
   readonly listings: ListingCache
   readonly permits: ReturnType<typeof createPermitsBuilder>
+  readonly indexPrincipals: ReturnType<typeof createPrincipalIndexer>
 }
 
 export const createCatalogCache = (): CatalogCache => ({
@@ -307,7 +308,8 @@ export const createCatalogCache = (): CatalogCache => ({
   groups: new WeakMap(),
   principals: new WeakMap(),
   listings: createListingCache(),
-  permits: createPermitsBuilder()
+  permits: createPermitsBuilder(),
+  indexPrincipals: createPrincipalIndexer()
 })
 
 /** Returns a function that builds the catalog's part of a stored record unless the cache has it. */
@@ -364,7 +366,7 @@ export function buildCatalog(
     version: state.version,
     initialized: state.initialized,
     principals,
-    ...indexPrincipals(principals),
+    ...cache.indexPrincipals(principals),
     servers,
     server: (name) => byName.get(name),
     groups,

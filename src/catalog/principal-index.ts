@@ -41,7 +41,7 @@ type PrincipalIndex = Pick<Catalog, 'principal' | 'credentials' | 'caller' | 'cu
  * checked at each look-up. The map look-up may leak by its timing how much of a hash matched, but a caller cannot choose
  * the hash of a token.
  */
-export function indexPrincipals(all: readonly Principal[], now = Date.now()): PrincipalIndex {
+function indexPrincipals(all: readonly Principal[], now = Date.now()): PrincipalIndex {
   const principals = new Map<string, Principal>()
   const byHash = new Map<string, Credential>()
   const byKey = new Map<string, Credential>()
@@ -74,5 +74,20 @@ export function indexPrincipals(all: readonly Principal[], now = Date.now()): Pr
       const isSame = caller.kind === given.kind && given.tokenHash && isSameToken(given.tokenHash, caller.tokenHash!)
       return isSame ? caller : undefined
     }
+  }
+}
+
+/** Indexes the principals of each catalog; while none of them changes and no token expires the index stays the same. */
+export function createPrincipalIndexer(): (all: readonly Principal[]) => PrincipalIndex {
+  let indexed: readonly Principal[] = []
+  let index = indexPrincipals(indexed)
+  return (all) => {
+    const hasExpiry = index.nextExpiry !== undefined && index.nextExpiry <= Date.now()
+    const isSame = !hasExpiry && all.length === indexed.length && all.every((each, i) => each === indexed[i])
+    if (!isSame) {
+      indexed = all
+      index = indexPrincipals(all)
+    }
+    return index
   }
 }

@@ -87,6 +87,7 @@ export interface PrincipalChanges {
 export function comparePrincipals(before: Catalog, next: Catalog): PrincipalChanges {
   const revoked = new Set<string>()
   let hasNewPermits = before.permits.contentHash !== next.permits.contentHash
+  if (before.credentials === next.credentials) return { revoked, hasNewPermits }
   for (const { caller } of before.credentials.values()) {
     const current = next.currentCaller(caller)
     if (!current) revoked.add(caller.key)

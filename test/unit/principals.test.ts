@@ -137,3 +137,18 @@ test('who is gone or has another token is revoked, who may use other servers is 
   assert.deepEqual([[...revoked].toSorted(), hasNewPermits], [['client:id-gone', 'client:id-rotated'], true])
   assert.deepEqual(comparePrincipals(next, next), { revoked: new Set(), hasNewPermits: false })
 })
+
+test('the index of principals is the same object until one of them changes or a token expires', (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000 })
+  const own = createCatalogCache()
+  const build = (...principals: StoredPrincipal[]) =>
+    buildCatalog(stateOf(String(++version), { principals }), own).credentials
+  const ann = { ...storedUser('ann'), tokens: [storedToken('static'), personal('short', 2_000)] }
+  const first = build(ann)
+  assert.equal(build(ann), first)
+  t.mock.timers.tick(1_000)
+  const expired = build(ann)
+  assert.deepEqual([...expired.keys()], ['user:id-ann'])
+  assert.equal(build(ann), expired)
+  assert.notEqual(build(ann, storedClient('app')), expired)
+})
