@@ -50,6 +50,7 @@ const resource = '{enabled mime_type name uri}'
 const group = 'excluded_tools included_servers included_tools missing name'
 const endpoints = 'sse_endpoint sse_message_endpoint streamable_http_endpoint'
 const reread = '{added changed name removed}'
+const policy = '{effect enabled mode name subjects targets}'
 const switched = '{name prompts_affected tools_affected}'
 
 /** One line per command, in an order in which they can run. */
@@ -98,6 +99,13 @@ export const LINES: readonly Line[] = [
   line('update mcp-client', 'ci --allow *', [4, '{allow_list allowed_servers name}'], admins),
   line('list mcp-clients', '', [4, '[{allow_list allowed_servers name}]'], admins),
   line('get mcp-client', 'ci', [4, '{allow_list allowed_servers name}'], admins),
+  line('policy create', '-c policy.json', [4, policy], admins),
+  line('policy update', '-c policy.json', [4, policy], admins),
+  line('policy list', '', [4, `[${policy}]`], admins),
+  line('policy get', 'no-delete', [4, policy], admins),
+  line('policy validate', '-c policy.json', [4, '{problems valid}'], admins),
+  line('policy why', 'ci alpha__echo --client', [4, '{decision default matched}'], admins),
+  line('policy delete', 'no-delete', [4, ''], admins),
   line('create user', 'dev', [4, '{access_token name role username}'], admins),
   line('update user', 'dev', [4, '{access_token name role username}'], admins),
   line('list users', '', [4, '[{name role username}]'], admins),
@@ -161,6 +169,8 @@ export interface Scene {
 async function writeFiles({ cli: { home }, url }: Scene): Promise<void> {
   const alpha = { name: 'alpha', transport: 'streamable_http', url }
   await writeFile(join(home, 'server.json'), JSON.stringify(alpha))
+  const policyFile = { name: 'no-delete', effect: 'deny', targets: { tools: ['delete_*'] } }
+  await writeFile(join(home, 'policy.json'), JSON.stringify(policyFile))
   await writeFile(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { beta: { url } } }))
 }
 

@@ -54,7 +54,9 @@ test('a refusal becomes a row with the time at which it happened', async (t) => 
     address: '192.0.2.1',
     request_id: 'r1',
     reason: 'no token',
-    endpoint: 'global'
+    endpoint: 'global',
+    policy: null,
+    decision: null
   })
 })
 

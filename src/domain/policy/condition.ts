@@ -94,7 +94,7 @@ export async function loadConditions(): Promise<CompileCondition> {
     try {
       const run = environment.parse(text)
       const hasLoop = checkCalls(run.ast)
-      const { valid, error, type } = environment.check(text)
+      const { valid, error, type } = run.check()
       if (!valid) throw error ?? new ConditionError('the condition is not valid')
       if (type !== 'bool') throw new ConditionError(`the value must be true or false, not ${String(type)}`)
       return { hasLoop, evaluate: (values) => run(values as unknown as Record<string, unknown>) === true }
