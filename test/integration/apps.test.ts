@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { appTool, CHART, htmlOf, UI, uiMeta } from '../fixtures/http/apps.ts'
+import { appTool, CHART, htmlOf, UI, uiMeta, type AppServer } from '../fixtures/http/apps.ts'
 import { addCleanup } from '../store.ts'
 import { freshConfig, openApp } from '../app.ts'
 import { addApps, htmlAt, readAt, routesTo, type Route } from './app-helpers.ts'
@@ -276,4 +276,33 @@ test('updates of an interface come under the address that was subscribed to, in 
     return updates(stream).includes(at('alpha'))
   })
   assert.deepEqual([...new Set(updates(listening))], [at('beta')])
+})
+
+test('templates of interfaces name their server, and are completed and read there', async (t) => {
+  const mcp = await startMcp(t)
+  const own = 'ui://chart/{page}'
+  const options = { resources: [], templates: [own], readsAll: true }
+  const alpha = await addApps(t, mcp, { name: 'alpha', ...options })
+  const beta = await addApps(t, mcp, { name: 'beta', modern: true, ...options })
+  const completed = (server: AppServer) =>
+    server.requests.flatMap(({ message }) =>
+      message?.method === 'completion/complete' ? [(message.params!.ref as { uri: string }).uri] : []
+    )
+  for (const route of await routesTo(t, mcp)) {
+    const templates = await listAt(route, 'resources/templates/list', 'resourceTemplates')
+    assert.deepEqual(
+      templates.map(({ uriTemplate }) => uriTemplate),
+      ['ui://alpha/chart/{page}', 'ui://beta/chart/{page}']
+    )
+    const complete = (uri: string) =>
+      route.request('completion/complete', {
+        ref: { type: 'ref/resource', uri },
+        argument: { name: 'page', value: 'a' }
+      })
+    assert.equal((await complete('ui://alpha/chart/{page}')).error, undefined)
+    assert.equal((await complete(own)).error?.code, -32602)
+    assert.equal(await htmlAt(route, 'ui://beta/chart/1'), htmlOf('beta', 'ui://chart/1'))
+  }
+  assert.deepEqual([...new Set(completed(alpha))], [own])
+  assert.deepEqual(completed(beta), [])
 })
