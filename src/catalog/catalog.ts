@@ -125,8 +125,6 @@ export interface Catalog {
   group(name: string): CatalogGroup | undefined
   /** Users, then clients, each sorted by name. */
   readonly principals: readonly Principal[]
-  /** Finds a principal by `user:<id>` or `client:<id>`. */
-  principal(id: string): Principal | undefined
   /** Credentials by the key of their caller, without tokens that had expired when the catalog was built. */
   readonly credentials: ReadonlyMap<string, Credential>
   /** Time at which the next token expires, in milliseconds since 1970. */

@@ -10,13 +10,14 @@ import type { Caller } from './caller.ts'
  */
 function callerFor(stored: StoredPrincipal, token: StoredToken): Caller {
   const { kind, id, name } = stored
-  const own = { name, tokenHash: token.hash, tokenId: token.id }
   if (stored.kind === 'client') {
-    return { kind, key: `client:${id}`, allowed: parseAllowList(stored.allowed_servers), ...own }
+    const allowed = parseAllowList(stored.allowed_servers)
+    return { kind, name, key: `client:${id}`, allowed, tokenHash: token.hash, tokenId: token.id }
   }
   // what was opened with a personal token ends with that token
   const key = token.kind === 'personal' ? `user:${id}/${token.id}` : `user:${id}`
-  return { kind, key, allowed: allServers, ...own, scopes: token.scopes ?? undefined }
+  const scopes = token.scopes ?? undefined
+  return { kind, name, key, allowed: allServers, tokenHash: token.hash, tokenId: token.id, scopes }
 }
 
 /** Creates a principal with its credentials; a suspended user has none. */
@@ -34,7 +35,7 @@ const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
 
 const hasExpired = ({ expiresAt }: Credential, now: number) => expiresAt !== null && expiresAt <= now
 
-type PrincipalIndex = Pick<Catalog, 'principal' | 'credentials' | 'caller' | 'currentCaller' | 'nextExpiry'>
+type PrincipalIndex = Pick<Catalog, 'credentials' | 'caller' | 'currentCaller' | 'nextExpiry'>
 
 /**
  * Indexes principals by token hash and by key. Tokens that have expired are left out; those that expire later are
@@ -42,14 +43,11 @@ type PrincipalIndex = Pick<Catalog, 'principal' | 'credentials' | 'caller' | 'cu
  * the hash of a token.
  */
 function indexPrincipals(all: readonly Principal[], now = Date.now()): PrincipalIndex {
-  const principals = new Map<string, Principal>()
   const byHash = new Map<string, Credential>()
   const byKey = new Map<string, Credential>()
   let nextExpiry = Infinity
-  for (const principal of all) {
-    const { stored } = principal
-    principals.set(`${stored.kind === 'client' ? 'client' : 'user'}:${stored.id}`, principal)
-    for (const credential of principal.credentials) {
+  for (const { credentials } of all) {
+    for (const credential of credentials) {
       if (hasExpired(credential, now)) continue
       const { caller, expiresAt } = credential
       byHash.set(keyOf(caller.tokenHash!), credential)
@@ -58,7 +56,6 @@ function indexPrincipals(all: readonly Principal[], now = Date.now()): Principal
     }
   }
   return {
-    principal: (id) => principals.get(id),
     credentials: byKey,
     nextExpiry: nextExpiry === Infinity ? undefined : nextExpiry,
     caller(tokenHash) {
