@@ -76,7 +76,12 @@ class TaskRequests {
       describe: (context) => this.#describe(context),
       resolve: (context, observation) => {
         const target = this.#resolve(context)
-        observation.setTarget(target.server.name, target.known.task.tool)
+        const { server, known } = target
+        const { tool } = known.task
+        const item = server.find('tool', tool)
+        // conditions on arguments were met when the task was started; here there are no arguments to meet them
+        const isConditional = item !== undefined && context.scope.decide(item).verdict === 'residual'
+        observation.setTarget(server.name, isConditional ? undefined : tool)
         return target
       },
       exchange: (context, target) => this.#exchange(context, target),

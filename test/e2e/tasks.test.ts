@@ -124,3 +124,51 @@ test('tasks survive a change of the encryption key, before, during and after', {
     assert.equal(answer.body.result?.status, status, answer.text)
   }
 })
+
+test('requests about tasks count like calls, also those that share a request to the server', { skip }, async (t) => {
+  const gateway = await startEnterprise(t, { env: { TOWPATH_CALLS_PER_PRINCIPAL: '2' } })
+  let release = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const server = await startTaskServer(null, { hold: (method) => (method === 'tasks/get' ? held : undefined) })
+  addCleanup(t, server.close)
+  await registerAs(gateway.admin, { name: 'slow', transport: 'streamable_http', url: server.url })
+  const { cliAll } = gateway
+  const [one, two] = [await startJob(cliAll, server), await startJob(cliAll, server)]
+  const waiting = [get(cliAll, one.handle), get(cliAll, two.handle)]
+  await until('both to reach the server', () => server.received('tasks/get').length === 2)
+  const refused = await Promise.all([
+    get(cliAll, one.handle),
+    cliAll.modern('tasks/cancel', { taskId: one.handle, _meta: withTasks }),
+    cliAll.modern('tools/call', { name: 'slow__greet', _meta: withTasks })
+  ])
+  assert.deepEqual(
+    refused.map(({ status }) => status),
+    [429, 429, 429]
+  )
+  release()
+  for (const answer of await Promise.all(waiting)) assert.equal(answer.body.result?.status, 'working')
+  assert.equal((await get(cliAll, one.handle)).status, 200)
+})
+
+test('a task is not found while a policy denies its tool; conditions count when it is started', { skip }, async (t) => {
+  const gateway = await startEnterprise(t)
+  const { admin, cliAll } = gateway
+  const server = await addTaskServer(t, gateway)
+  const { handle } = await startJob(cliAll, server)
+  const policy = { name: 'jobs', effect: 'deny', targets: { servers: ['slow'], tools: ['job'] } }
+  const setPolicy = async (more: object) => {
+    const answer = await admin.post('/api/v0/policies', { ...policy, ...more })
+    assert.equal(answer.status, 201, answer.text)
+  }
+  await setPolicy({})
+  await until('the policy to count', async () => (await get(cliAll, handle)).body.error !== undefined)
+  assert.deepEqual(summary(await get(cliAll, handle)), notFound)
+  await admin.remove('/api/v0/policies/jobs')
+  await until('the policy to be gone', async () => (await get(cliAll, handle)).body.result !== undefined)
+  await setPolicy({ name: 'no-other-jobs', when: '!has(args.size) || args.size > 5' })
+  await until('the policy to refuse a start', async () => {
+    const { body } = await cliAll.modern('tools/call', { name: 'slow__job', _meta: withTasks })
+    return body.result?.resultType !== 'task'
+  })
+  assert.equal((await get(cliAll, handle)).body.result.status, 'working')
+})
