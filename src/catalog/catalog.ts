@@ -22,7 +22,7 @@ import { taskProblem, withoutTaskSupport } from './task-support.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from '../protocol/param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
-import { createPermitsBuilder, policyFaults, type Permits, type PolicySettings } from './permits.ts'
+import { createPermitsBuilder, type Permits, type PolicySettings } from './permits.ts'
 import { createPrincipal, createPrincipalIndexer } from './principal-index.ts'
 import { appAddressOf, isAppUri } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
@@ -370,7 +370,7 @@ export function buildCatalog(
     groups,
     group: (name) => groupsByName.get(name),
     listings: cache.listings,
-    faults: [...faults, ...policyFaults(permits)],
+    faults: [...faults, ...permits.faults],
     policies: state.policies,
     permits,
     pages: createPageCache(),

@@ -24,6 +24,8 @@ export interface Permits {
   readonly policies: PolicySet
   /** Key that differs if some caller's permit may differ for a reason other than the allow list. */
   readonly contentHash: string
+  /** Policies whose conditions cannot be compiled; such a policy refuses what it can. */
+  readonly faults: readonly Fault[]
   of(caller: Caller): Permit
   /** Returns the permit where no policy decides. */
   fallbackOf(kind: Caller['kind'], allowList: Permit): Permit
@@ -52,6 +54,7 @@ export function createPermits(policies: PolicySet, byDefault: PolicySettings['by
     byDefault,
     policies,
     contentHash: policies.contentHash,
+    faults: policies.faults.map(({ policy, error }) => ({ subject: `policy "${policy}"`, error })),
     fallbackOf,
     ofSubject,
     of(caller) {
@@ -92,7 +95,3 @@ export function createPermitsBuilder() {
     return known
   }
 }
-
-/** Returns the faults of policies whose conditions cannot be compiled. */
-export const policyFaults = ({ policies }: Permits): Fault[] =>
-  policies.faults.map(({ policy, error }) => ({ subject: `policy "${policy}"`, error }))

@@ -328,3 +328,22 @@ test('a prompt or a resource that a condition refuses is an error with the polic
   assert.deepEqual([rendered.status, rendered.body.error], [403, 'Only Ann.'])
   assert.equal((await rest('POST', '/resources/read', { uri: 'fixture://note' }, alice)).status, 403)
 })
+
+test('PO-01 PO-02 a user with a personal token sees and calls over MCP what rules allow', async (t) => {
+  const { mcp, rest, alice, policy } = await startPolicyGateway(t, { TOWPATH_POLICY_DEFAULT: 'deny' })
+  const { status, body } = await rest('POST', '/me/tokens', { name: 'mcp', scopes: ['mcp'] }, alice)
+  assert.equal(status, 201, JSON.stringify(body))
+  const headers = as(body.access_token)
+  const modern: Send = (method, params = {}) => mcp.modern(method, params, headers)
+  for (const [method, list] of [
+    ['tools/list', 'tools'],
+    ['prompts/list', 'prompts'],
+    ['resources/list', 'resources']
+  ] as const)
+    assert.deepEqual((await modern(method)).body.result[list], [])
+  const call = () => modern('tools/call', { name: 'k8s__get_pods', arguments: {} })
+  assert.equal((await call()).body.error?.message, 'Unknown tool: k8s__get_pods')
+  await policy('alice-reads', { ...getOnly, subjects: { users: ['alice'] } })
+  assert.deepEqual(await toolNames(modern), ['k8s__get_pods'])
+  assert.equal((await call()).body.error, undefined)
+})
