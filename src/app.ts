@@ -31,13 +31,14 @@ import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
 import { mcp } from './routes/mcp/mcp.ts'
 import { principals } from './routes/principals/principals.ts'
-import { prompts } from './routes/prompts.ts'
-import { resources } from './routes/resources.ts'
+import { prompts } from './routes/items/prompts.ts'
+import { resources } from './routes/items/resources.ts'
+import { skills } from './routes/items/skills.ts'
 import { servers } from './routes/servers.ts'
 import { sse } from './routes/mcp/sse.ts'
 import { system } from './routes/system.ts'
 import { toolGroups } from './routes/tool-groups.ts'
-import { tools } from './routes/tools.ts'
+import { tools } from './routes/items/tools.ts'
 import { upstreamOAuth } from './routes/upstream-oauth.ts'
 import { namedSchemas } from './schemas/named.ts'
 import { compileSerializersLazily, compileValidatorsLazily } from './validation/compilers.ts'
@@ -171,6 +172,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
       await api.register(concern('tools', tools))
       await api.register(concern('prompts', prompts))
       await api.register(concern('resources', resources))
+      await api.register(concern('skills', skills))
       await api.register(concern('calls', calls))
       await api.register(concern('audit-log', auditLog))
       await api.register(concern('keys', keys))

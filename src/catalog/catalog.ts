@@ -24,23 +24,25 @@ import { createListingCache, createPageCache, joinListing } from './list-cache.t
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
 import { createPermitsBuilder, type Permits, type PolicySettings } from './permits.ts'
 import { createPrincipal, createPrincipalIndexer } from './principal-index.ts'
-import { appAddressOf, isAppUri } from './resource-uris.ts'
+import { hasNamedAddress, namedAddressOf } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
+import { withSkillUris } from './skill-entry.ts'
+import { createSkillFolders, type SkillFolders } from './skill-folders.ts'
 import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
 import type { Caller } from './caller.ts'
 
-/** One tool, prompt, resource or template of the catalog. Immutable. */
+/** One tool, prompt, resource, template or skill of the catalog. Immutable. */
 export interface Item {
   readonly kind: ItemKind
   readonly server: CatalogServer
   readonly stored: StoredItem
-  /** Name of a tool or prompt at its server, URI of a resource, URI template of a template. */
+  /** Name of a tool or prompt at its server, URI of a resource or of a skill's `SKILL.md`, URI template of a template. */
   readonly name: string
   /** Public name without the server prefix: `name`, unless `TOWPATH_TOOL_NAMES` renames the item. */
   readonly alias: string
   /** `<server>__<alias>` for tools and prompts (http-contract.md#names); `name` for resources and templates. */
   readonly publicName: string
-  /** True if the item and its server are enabled, and the item has no `problem`. */
+  /** True if the item and its server are enabled, it has no `problem`, and it is no file of a disabled skill. */
   readonly enabled: boolean
   /** Arguments of a tool that are also sent as HTTP headers. */
   readonly paramHeaders: ParamHeaders
@@ -74,6 +76,8 @@ export interface CatalogServer {
   readonly appTools: readonly Item[]
   /** Finds an item by its name or URI at the upstream, or by its alias. */
   find(kind: ItemKind, name: string): Item | undefined
+  /** Returns whether a URI belongs to an enabled skill, or only to disabled ones; undefined if to no listed skill. */
+  skillStateOf(uri: string): 'enabled' | 'disabled' | undefined
   /** Returns the enabled items as MCP list entries. `isBare`: names and addresses without the server. */
   listing(kind: ItemKind, isBare?: boolean): Listing
 }
@@ -170,9 +174,14 @@ export function definitionForClients({ stored: { definition }, server }: Item): 
  */
 export function listEntry({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
   if (kind === 'resource' || kind === 'template') {
-    const isShown = isBare || !isAppUri(own)
-    const address = isShown ? {} : { [uriMembers[kind]]: JSON.stringify(appAddressOf(server.name, own)) }
+    const isShown = isBare || !hasNamedAddress(own)
+    const address = isShown ? {} : { [uriMembers[kind]]: JSON.stringify(namedAddressOf(server.name, own)) }
     return definitionWith(kind, stored.definition, address)
+  }
+  if (kind === 'skill') {
+    return skillText(stored.definition, (uri) =>
+      isBare || !hasNamedAddress(uri) ? uri : namedAddressOf(server.name, uri)
+    )
   }
   // header annotations matter only over HTTP: on other transports an invalid one is removed
   const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
@@ -185,13 +194,17 @@ export function listEntry({ kind, name: own, alias, stored, publicName, server }
   return definitionWith(kind, definition, { ...name, ...meta, ...(execution === undefined ? {} : { execution }) })
 }
 
+/** Returns a skill's entry for clients, with the address of each of its files. */
+export const skillText = (definition: string, addressOf: (uri: string) => string): string =>
+  definitionWith('skill', withSkillUris(definition, addressOf), {})
+
 function definitionWith(kind: ItemKind, definition: string, changes: Readonly<Record<string, string | null>>): string {
   const all = { ...unlistedMembers(kind, definition), ...changes }
   return Object.keys(all).length === 0 ? definition : withMembers(definition, all)
 }
 
 /** All kinds of items, in the order of answers. */
-export const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
+export const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template', 'skill']
 
 const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 
@@ -205,7 +218,8 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
   let leftOut: LeftOut | undefined | null = null
   const appTools: Item[] = []
   /** Kinds that are listed otherwise in a bare group; most servers have no interfaces. */
-  const kindsWithApps = new Set<ItemKind>()
+  const kindsWithAddresses = new Set<ItemKind>()
+  const folders = createSkillFolders(stored.items)
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
   const server: CatalogServer = {
     stored,
@@ -220,8 +234,9 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
     items,
     appTools,
     find: (kind, name) => byName.get(kind)?.get(name),
+    skillStateOf: folders.stateOf,
     listing(kind, isBare = false) {
-      const key = isBare && (isNamed(kind) || kindsWithApps.has(kind)) ? `bare ${kind}` : kind
+      const key = isBare && (isNamed(kind) || kindsWithAddresses.has(kind)) ? `bare ${kind}` : kind
       let listing = listings.get(key)
       if (!listing) {
         const enabled = items(kind).filter((item) => item.enabled)
@@ -237,18 +252,18 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
       byKind.set(kind, [])
       byName.set(kind, new Map())
     }
-    const entry = createItem(server, item, itemNames)
+    const entry = createItem(server, item, itemNames, folders)
     byKind.get(kind)!.push(entry)
     byName.get(kind)!.set(name, entry).set(entry.alias, entry)
     if (entry.appUris.length > 0) appTools.push(entry)
-    if (!isNamed(kind) && isAppUri(name)) kindsWithApps.add(kind)
+    if (!isNamed(kind) && hasNamedAddress(name)) kindsWithAddresses.add(kind)
   }
   return server
 }
 
 const noUris: readonly string[] = []
 
-function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): Item {
+function createItem(server: CatalogServer, item: StoredItem, names: ItemNames, folders: SkillFolders): Item {
   const { kind, name } = item
   const { stored } = server
   const isHttp = stored.transport === 'streamable_http'
@@ -259,7 +274,8 @@ function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): 
     names.problem(kind, name) ??
     problemOf(paramHeaders) ??
     (kind === 'tool' ? taskProblem(item.definition, stored) : undefined)
-  const enabled = item.enabled && stored.enabled && problem === undefined
+  const isHidden = kind === 'resource' && folders.stateOf(name) === 'disabled'
+  const enabled = item.enabled && stored.enabled && problem === undefined && !isHidden
   const appUris = kind === 'tool' && stored.settings.apps !== false ? appUrisOf(item.definition) : noUris
   return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, appUris, problem }
 }

@@ -40,7 +40,7 @@ const hasUnsafeCharacters = (text: string) => /[\t\n\r]/.test(text) || hasHidden
  * to an LLM API, so all visible characters are allowed in them.
  */
 function nameProblem(server: string, kind: ItemKind, name: string): Problem | undefined {
-  if (kind === 'resource' || kind === 'template') return hasUnsafeCharacters(name) ? badUri : undefined
+  if (kind !== 'tool' && kind !== 'prompt') return hasUnsafeCharacters(name) ? badUri : undefined
   if (kind === 'tool' && !mcpName.test(name)) return badTool
   if (kind === 'prompt' && (hasUnsafeCharacters(name) || name.trim() !== name)) return badPrompt
   return server.length + 2 + name.length > MAX_PUBLIC_NAME ? tooLong : undefined

@@ -4,6 +4,7 @@ import type { ItemKind } from '../registry/model/model.ts'
 import { LegacyOutputSchema, ListedItems, optionalMembers } from '../schemas/listed-items.ts'
 import { members } from '../json/json.ts'
 import type { Problem } from './left-out.ts'
+import { skillProblem, type SkillEntry } from './skill-entry.ts'
 
 type Check = ReturnType<typeof TypeCompiler.Compile>
 
@@ -16,7 +17,8 @@ const checks: Readonly<Record<ItemKind, () => Check>> = {
   tool: lazyCheck(ListedItems.tool),
   prompt: lazyCheck(ListedItems.prompt),
   resource: lazyCheck(ListedItems.resource),
-  template: lazyCheck(ListedItems.template)
+  template: lazyCheck(ListedItems.template),
+  skill: lazyCheck(ListedItems.skill)
 }
 const outputSchema = lazyCheck(LegacyOutputSchema)
 
@@ -39,14 +41,14 @@ export function unlistedMembers(kind: ItemKind, definition: string): Record<stri
 }
 
 /**
- * Returns the problem of a definition that does not match the MCP schema, if any. Clients reject a whole list because
+ * Returns the problem of a definition that does not match the MCP schema, or of a skill that breaks a rule, if any. Clients reject a whole list because
  * of one such item. `definition` must be valid JSON.
  */
 export function shapeProblem(kind: ItemKind, definition: string): Problem | undefined {
   const item = JSON.parse(definition) as Record<string, unknown>
   for (const [key, value] of Object.entries(item)) if (value === null && mayBeNull(kind, key)) delete item[key]
   const check = checks[kind]()
-  if (check.Check(item)) return undefined
+  if (check.Check(item)) return kind === 'skill' ? skillProblem(item as unknown as SkillEntry) : undefined
   const { path, value } = check.Errors(item).First()!
   const member = escapeText(path.slice(1).replaceAll('/', '.'), 80)
   const reason = value === undefined ? `it has no "${member}"` : `its "${member}" is not valid in MCP`

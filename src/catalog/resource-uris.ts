@@ -1,9 +1,9 @@
 /**
  * Form of a resource's address at an endpoint: the server's own URI, or an address that also names the server, which is
- * `ui://<server>/…` for interfaces of MCP Apps and `towpath://<server>/…` for other resources
- * (mcp-proxy.md#resource-uris, mcp-proxy.md#apps).
+ * `ui://<server>/…` for interfaces of MCP Apps, `skill://<server>/…` for files of skills, and `towpath://<server>/…` for
+ * other resources (mcp-proxy.md#resource-uris, mcp-proxy.md#apps, mcp-proxy.md#skills).
  */
-export type AddressForm = 'own' | 'alias' | 'app'
+export type AddressForm = 'own' | 'alias' | 'named'
 
 /** Server and own URI that an address names. */
 export interface NamedUri {
@@ -23,7 +23,8 @@ export function splitAlias(uri: string): NamedUri | undefined {
 }
 
 const APP = /^ui:\/\//i
-const APP_LENGTH = 'ui://'.length
+/** Schemes of which every address names its server in its first segment. */
+const NAMED = /^(?:ui|skill):\/\//i
 
 /** Removes the characters that URL parsers ignore: white space in front, tabs and line ends anywhere. */
 const withoutIgnored = (uri: string) => (/^[^\0- ]/.test(uri) && !/[\t\n\r]/.test(uri) ? uri : removeIgnored(uri))
@@ -33,34 +34,41 @@ const removeIgnored = (uri: string) => uri.replace(/[\t\n\r]/g, '').replace(/^[\
 /** Returns true for the address of an interface, also in spellings that only lenient parsers accept. */
 export const isAppUri = (uri: string): boolean => APP.test(withoutIgnored(uri))
 
-/** Returns true for all URIs with the scheme of interfaces, which are never sent to a server by guessing. */
-export const hasAppScheme = (uri: string): boolean => /^ui:/i.test(withoutIgnored(uri))
+/**
+ * Returns true for interfaces and for files of skills, whose addresses name their server at endpoints with qualified
+ * names; also in spellings that only lenient parsers accept.
+ */
+export const hasNamedAddress = (uri: string): boolean => NAMED.test(withoutIgnored(uri))
 
-/** Returns the address of a server's interface at endpoints with qualified names; `uri` satisfies `isAppUri`. */
-export function appAddressOf(server: string, uri: string): string {
+/** Returns true for all URIs with the schemes of interfaces and skills, which are never sent to a server by guessing. */
+export const hasNamedScheme = (uri: string): boolean => /^(?:ui|skill):/i.test(withoutIgnored(uri))
+
+const lengthOfScheme = (uri: string) => uri.indexOf('://') + '://'.length
+
+/** Returns the address that names the server; `uri` satisfies `hasNamedAddress`. */
+export function namedAddressOf(server: string, uri: string): string {
   const text = withoutIgnored(uri)
-  return `${text.slice(0, APP_LENGTH)}${server}/${text.slice(APP_LENGTH)}`
+  const start = lengthOfScheme(text)
+  return `${text.slice(0, start)}${server}/${text.slice(start)}`
 }
 
-/** Splits the address of an interface into server and own URI; undefined for other texts. */
-export function splitAppAddress(address: string): NamedUri | undefined {
-  if (!APP.test(address)) return undefined
-  const slash = address.indexOf('/', APP_LENGTH)
+/** Splits the address of an interface or skill into server and own URI; undefined for other texts. */
+export function splitNamedAddress(address: string): NamedUri | undefined {
+  if (!NAMED.test(address)) return undefined
+  const start = lengthOfScheme(address)
+  const slash = address.indexOf('/', start)
   if (slash < 0) return undefined
-  return {
-    server: address.slice(APP_LENGTH, slash),
-    uri: `${address.slice(0, APP_LENGTH)}${address.slice(slash + 1)}`
-  }
+  return { server: address.slice(start, slash), uri: `${address.slice(0, start)}${address.slice(slash + 1)}` }
 }
 
-/** Returns the address that names the server: `ui://<server>/…` for interfaces, an alias for other resources. */
+/** Returns the address that names the server: an alias unless the scheme has addresses of its own. */
 export const addressOf = (server: string, uri: string): string =>
-  isAppUri(uri) ? appAddressOf(server, uri) : aliasOf(server, uri)
+  hasNamedAddress(uri) ? namedAddressOf(server, uri) : aliasOf(server, uri)
 
 /** Returns a server's URI in a form of address. */
 export function formatAddress(form: AddressForm, server: string, uri: string): string {
   if (form === 'own') return uri
-  return form === 'app' ? addressOf(server, uri) : aliasOf(server, uri)
+  return form === 'named' ? addressOf(server, uri) : aliasOf(server, uri)
 }
 
 /** Limit of percent-decoding: more layers are not decoded by any client. */
@@ -79,10 +87,14 @@ function decodePercent(text: string): string {
 }
 
 /**
- * Returns the first segment of an interface's address as a lenient client may read it: decoded, in lower case, ending at
- * any kind of slash. Two addresses that some client may take for the same server have the same text.
+ * Returns the first segment of an address as a lenient client may read it: decoded, in lower case, without user or port,
+ * ending at any kind of slash. Two addresses that some client may take for the same server have the same text.
  */
-export const looseSegmentOf = (address: string): string =>
-  decodePercent(withoutIgnored(address).slice(APP_LENGTH))
-    .split(/[/\\?#]/, 1)[0]!
-    .toLowerCase()
+export function looseSegmentOf(address: string): string {
+  const segments = decodePercent(withoutIgnored(address).replace(NAMED, '')).split(/[/\\?#]/)
+  const first = segments.map((segment) => segment.trim()).find((segment) => !skippedSegments.has(segment)) ?? ''
+  return first.replace(/^.*@/s, '').replace(/:\d*$/, '').trim().toLowerCase()
+}
+
+/** Segments that do not change the path. */
+const skippedSegments: ReadonlySet<string> = new Set(['', '.', '..'])

@@ -8,21 +8,27 @@ import type { ItemKind } from '../registry/model/model.ts'
 import {
   kinds,
   listEntry,
+  skillText,
   type Catalog,
   type ResolvedGroup,
   type ServerSelection,
   type Item,
   type CatalogServer
 } from './catalog.ts'
+import { SKILLS_EXTENSION } from '../domain/mcp-constants.ts'
+import { declaredExtension } from './extensions.ts'
+import { skillUris } from './skill-entry.ts'
 import { withMembers } from '../json/json.ts'
 import { joinListing, pickEntries, type Listing } from './list-cache.ts'
 import {
   aliasOf,
-  hasAppScheme,
+  formatAddress,
+  hasNamedAddress,
+  hasNamedScheme,
   isAppUri,
   looseSegmentOf,
   splitAlias,
-  splitAppAddress,
+  splitNamedAddress,
   type AddressForm
 } from './resource-uris.ts'
 import type { Caller } from './caller.ts'
@@ -68,6 +74,8 @@ export interface Scope {
    * a server that is not served as a whole, only the interfaces of its tools in scope are resolved.
    */
   resolveAt(server: string, uri: string): ResourceTarget | undefined
+  /** Returns the entry of an enabled skill for clients, by the address of its `SKILL.md`; undefined if it is not listed. */
+  skillAt(uri: string): string | undefined
   /** Resolves a template by its listed string, aliased or not. */
   resolveTemplate(template: string): ResourceTarget | undefined
   /** Returns the serialized list entries, one listing per server. */
@@ -111,16 +119,22 @@ const matchOwnTemplates = (server: CatalogServer, uri: string) =>
 
 /** A URI that only disabled items describe must not reach the server by any step of the resolution. */
 function isDisabled(server: CatalogServer, uri: string): boolean {
+  if (server.skillStateOf(uri) === 'disabled') return true
   const item = server.find('resource', uri)
   return item ? !item.enabled : matchTemplates(server, uri) === 'disabled'
 }
 
 /** Returns true if an enabled template of the server matches a URI that is not listed as a disabled resource. */
 const hasMatchingTemplate = (server: CatalogServer, uri: string, describes = matchOwnTemplates) =>
-  server.find('resource', uri)?.enabled !== false && describes(server, uri) === 'enabled'
+  server.find('resource', uri)?.enabled !== false &&
+  server.skillStateOf(uri) !== 'disabled' &&
+  describes(server, uri) === 'enabled'
 
 const hasResources = (server: CatalogServer) =>
-  server.items('resource').some((item) => item.enabled) || server.items('template').some((item) => item.enabled)
+  (['resource', 'template', 'skill'] as const).some((kind) => server.items(kind).some((item) => item.enabled))
+
+/** Returns true if the server may have files of skills, which it need not list. */
+const mayHaveSkills = (server: CatalogServer) => declaredExtension(server, SKILLS_EXTENSION) !== undefined
 
 const sharesAuthority = (server: CatalogServer, uri: string) => {
   const wanted = authority(uri)
@@ -130,7 +144,12 @@ const sharesAuthority = (server: CatalogServer, uri: string) => {
 
 /** Returns true if some server's entry or template shows whose URI it is, even if disabled or out of scope. */
 const hasKnownServer = ({ servers }: Catalog, uri: string) =>
-  servers.some((server) => server.find('resource', uri) !== undefined || matchOwnTemplates(server, uri) !== undefined)
+  servers.some(
+    (server) =>
+      server.find('resource', uri) !== undefined ||
+      server.skillStateOf(uri) !== undefined ||
+      matchOwnTemplates(server, uri) !== undefined
+  )
 
 /**
  * Step 5 of the resolution (mcp-proxy.md#resource-uris): the only candidate, else a server with a template that matches
@@ -204,29 +223,29 @@ const accessBy = (permit: Permit): Access => ({
   isPermitted: (server, uri) => isVisible(decideUri(permit, server, uri))
 })
 
-/** Servers and tools whose interfaces an endpoint with qualified names serves. */
-interface AppScope extends Access {
+/** Servers and tools whose interfaces and skills an endpoint with qualified names serves. */
+interface AddressScope extends Access {
   /** All servers in scope, including those of which only single tools are. */
   readonly servers: readonly CatalogServer[]
   isWhole(server: CatalogServer): boolean
   includes(item: Item): boolean
 }
 
-/** Creates the resolution of interfaces (mcp-proxy.md#apps). */
-function createAppUris(catalog: Catalog, { servers, isWhole, includes, isServed, isPermitted }: AppScope) {
+/** Creates the resolution of addresses that name their server (mcp-proxy.md#apps, mcp-proxy.md#skills). */
+function createNamedUris(catalog: Catalog, { servers, isWhole, includes, isServed, isPermitted }: AddressScope) {
   const byName = new Map(servers.map((server) => [server.name, server]))
   const namesApp = (server: CatalogServer, uri: string) =>
     server.appTools.some((tool) => tool.appUris.includes(uri) && includes(tool))
   /** Returns true if a tool in scope names the interface, and the server does not list it as disabled. */
   const isNamed = (server: CatalogServer, uri: string) => namesApp(server, uri) && !isDisabled(server, uri)
+  const hasAny = (server: CatalogServer) => hasResources(server) || server.appTools.length > 0 || mayHaveSkills(server)
   const canRead = (server: CatalogServer, uri: string) =>
     isPermitted(server, uri) &&
-    (isNamed(server, uri) ||
-      (isWhole(server) && !isDisabled(server, uri) && (hasResources(server) || server.appTools.length > 0)))
+    (isNamed(server, uri) || (isWhole(server) && !isDisabled(server, uri) && hasAny(server)))
+  const lists = (server: CatalogServer, uri: string) =>
+    server.find('resource', uri)?.enabled || server.skillStateOf(uri) === 'enabled' || hasMatchingTemplate(server, uri)
   const offers = (server: CatalogServer, uri: string) =>
-    isPermitted(server, uri) &&
-    (isNamed(server, uri) ||
-      (isWhole(server) && (server.find('resource', uri)?.enabled || hasMatchingTemplate(server, uri))))
+    isPermitted(server, uri) && (isNamed(server, uri) || (isWhole(server) && lists(server, uri)))
   const hasTemplate = (server: CatalogServer, uri: string) => isWhole(server) && isServed(server.find('template', uri))
   /** Returns the only server that has an own URI, unless its first segment can be meant as the name of a server. */
   const ownerOf = (uri: string, has: (server: CatalogServer, uri: string) => boolean | undefined) => {
@@ -239,9 +258,9 @@ function createAppUris(catalog: Catalog, { servers, isWhole, includes, isServed,
     isReadable: (server: CatalogServer, uri: string) => boolean,
     has: (server: CatalogServer, uri: string) => boolean | undefined
   ): ResourceTarget | undefined => {
-    const named = splitAppAddress(address)
+    const named = splitNamedAddress(address)
     const server = named && byName.get(named.server)
-    if (server) return isReadable(server, named.uri) ? { server, uri: named.uri, form: 'app' } : undefined
+    if (server) return isReadable(server, named.uri) ? { server, uri: named.uri, form: 'named' } : undefined
     const owner = ownerOf(address, has)
     return owner && { server: owner, uri: address, form: 'own' }
   }
@@ -263,7 +282,7 @@ function createAppUris(catalog: Catalog, { servers, isWhole, includes, isServed,
 const markOf = (item: Item, owner: Item | 'none' | undefined) =>
   owner === undefined ? 'h' : owner === item ? 'o' : owner === 'none' ? 'a' : 'c'
 
-/** Creates the resolution and the listings of resources and templates among these servers. */
+/** Creates the resolution and the listings of resources, templates and skills among these servers. */
 function createUris(
   catalog: Catalog,
   servers: readonly CatalogServer[],
@@ -292,13 +311,62 @@ function createUris(
     const server = sender === undefined ? undefined : byName.get(sender)
     return server && !isDisabled(server, uri) && isPermitted(server, uri) ? server : undefined
   }
+  const resolve = (uri: string, guesses: boolean, sender?: string): ResourceTarget | undefined => {
+    const aliased = readAlias(uri)
+    if (aliased) {
+      const isUsable = hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri)
+      return isUsable && isPermitted(aliased.server, aliased.uri) ? aliased : undefined
+    }
+    const known =
+      ownerOf('resource', uri)?.server ??
+      byAge.find((each) => each.skillStateOf(uri) === 'enabled' && isPermitted(each, uri)) ??
+      byAge.find((each) => hasMatchingTemplate(each, uri) && isPermitted(each, uri))
+    const guessed = () => {
+      if (!isBare && hasNamedScheme(uri)) return undefined
+      const permitted = permittedFor(uri)
+      return (
+        senderOf(sender, uri) ?? guess(catalog, permitted, uri) ?? permitted.find((each) => ownsUnlisted(each, uri))
+      )
+    }
+    const server = known ?? (guesses ? guessed() : undefined)
+    return server && { server, uri, form: 'own' }
+  }
+  /** Tests for a skill that the only server of a bare group does not list (mcp-proxy.md#skills). */
+  const ownsUnlisted = (server: CatalogServer, uri: string) =>
+    isBare && hasNamedScheme(uri) && mayHaveSkills(server) && !isDisabled(server, uri)
+  /** Returns true for a skill whose files all lead to its server under their own URIs. */
+  const keepsUris = ({ server, stored }: Item) =>
+    skillUris(stored.definition).every((uri) => resolve(uri, false)?.server === server)
+  /** Returns the mark of a skill among listings: hidden, under its own URIs, or under aliases. */
+  const markSkill = (item: Item) => {
+    if (!isServed(item)) return 'h'
+    // an address of the usual scheme names its server already
+    return isBare || hasNamedAddress(item.name) || keepsUris(item) ? 'o' : 'a'
+  }
   return {
+    /** Returns a server's skills; one with a file that leads to another server is listed under its aliases. */
+    skills(server: CatalogServer): Listing {
+      const source = server.listing('skill', isBare)
+      const enabled = server.items('skill').filter((item) => item.enabled)
+      const marks = enabled.map(markSkill)
+      if (marks.every((mark) => mark === 'o')) return source
+      return catalog.listings.get(`${server.name} skill ${isBare} ${marks.join('')}`, source, () =>
+        joinListing(
+          enabled.flatMap((item, i) => {
+            if (marks[i] === 'h') return []
+            if (marks[i] === 'o') return [listEntry(item, isBare)]
+            return [skillText(item.stored.definition, (uri) => aliasOf(server.name, uri))]
+          })
+        )
+      )
+    },
     /** Returns one server's entries; those that collide are listed under their alias. */
     listing(server: CatalogServer, kind: 'resource' | 'template'): Listing {
       const source = server.listing(kind, isBare)
       const enabled = server.items(kind).filter((item) => item.enabled)
-      // the address of an interface names its server already
-      const ownerAmong = (item: Item) => (!isBare && isAppUri(item.name) ? item : (ownerOf(kind, item.name) ?? 'none'))
+      // the address of an interface or skill names its server already
+      const ownerAmong = (item: Item) =>
+        !isBare && hasNamedAddress(item.name) ? item : (ownerOf(kind, item.name) ?? 'none')
       const owners = enabled.map((item) => (isServed(item) ? ownerAmong(item) : undefined))
       if (enabled.every((item, i) => owners[i] === item)) return source
       const marks = enabled.map((item, i) => markOf(item, owners[i])).join('')
@@ -312,20 +380,7 @@ function createUris(
         )
       )
     },
-    resolve(uri: string, guesses: boolean, sender?: string): ResourceTarget | undefined {
-      const aliased = readAlias(uri)
-      if (aliased) {
-        const isUsable = hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri)
-        return isUsable && isPermitted(aliased.server, aliased.uri) ? aliased : undefined
-      }
-      const server =
-        ownerOf('resource', uri)?.server ??
-        byAge.find((each) => hasMatchingTemplate(each, uri) && isPermitted(each, uri)) ??
-        (guesses && (isBare || !hasAppScheme(uri))
-          ? (senderOf(sender, uri) ?? guess(catalog, permittedFor(uri), uri))
-          : undefined)
-      return server && { server, uri, form: 'own' }
-    },
+    resolve,
     resolveTemplate(template: string): ResourceTarget | undefined {
       const aliased = readAlias(template)
       const item = aliased ? aliased.server.find('template', aliased.uri) : ownerOf('template', template)
@@ -356,8 +411,10 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
   const access = accessBy(permit)
   const uris = () => (lazyUris ??= createUris(catalog, wholeServers, isBare, access))
   const isWhole = (server: CatalogServer) => partOf(server)?.isWhole === true
-  let lazyApps: ReturnType<typeof createAppUris> | undefined
-  const apps = () => (lazyApps ??= createAppUris(catalog, { servers, isWhole, includes, ...access }))
+  let lazyNamed: ReturnType<typeof createNamedUris> | undefined
+  const namedUris = () => (lazyNamed ??= createNamedUris(catalog, { servers, isWhole, includes, ...access }))
+  const resolve = (uri: string, guesses = true, sender?: string) =>
+    !isBare && hasNamedAddress(uri) ? namedUris().resolve(uri) : uris().resolve(uri, guesses, sender)
   const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
     if (isBare) return wholeServers[0]?.find(kind, listedName)
     const split = splitName(listedName)
@@ -376,9 +433,10 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
         partialListing(catalog, server, kind, { isBare, key: keyOf(server, kind), includes })
       )
     }
+    if (kind === 'skill') return wholeServers.map((server) => uris().skills(server))
     return servers.flatMap((server) => {
       if (isWhole(server)) return uris().listing(server, kind)
-      const items = kind === 'resource' ? apps().listed(server) : []
+      const items = kind === 'resource' ? namedUris().listed(server) : []
       return items.length === 0 ? [] : joinListing(items.map((item) => listEntry(item)))
     })
   }
@@ -397,16 +455,21 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
       const item = lookUp(kind, listedName)
       return item && includes(item) ? item : undefined
     },
-    resolve: (uri, guesses = true, sender?: string) =>
-      !isBare && isAppUri(uri) ? apps().resolve(uri) : uris().resolve(uri, guesses, sender),
+    resolve,
+    skillAt(uri) {
+      const target = resolve(uri)
+      const item = target?.server.find('skill', target.uri)
+      if (!target || !item || !access.isServed(item)) return undefined
+      return skillText(item.stored.definition, (own) => formatAddress(target.form, target.server.name, own))
+    },
     resolveAt(name, uri) {
       const server = servers.find((each) => each.name === name)
       if (!server || !access.isPermitted(server, uri)) return undefined
-      const isInScope = isWhole(server) ? !isDisabled(server, uri) : apps().isNamed(server, uri)
+      const isInScope = isWhole(server) ? !isDisabled(server, uri) : namedUris().isNamed(server, uri)
       return isInScope ? { server, uri, form: 'own' } : undefined
     },
     resolveTemplate: (template) =>
-      !isBare && isAppUri(template) ? apps().resolveTemplate(template) : uris().resolveTemplate(template),
+      !isBare && hasNamedAddress(template) ? namedUris().resolveTemplate(template) : uris().resolveTemplate(template),
     listings(kind) {
       if (group || !permit.isAll) return makeListings(kind)
       let found = listed.get(kind)
@@ -415,6 +478,9 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     }
   }
 }
+
+/** Kinds of items that are found by their URI. */
+type UriKind = 'resource' | 'template' | 'skill'
 
 /** Returns the scope of a group, or of the global endpoint, for a caller with this permit. */
 export function scopeFor(catalog: Catalog, group?: ResolvedGroup, permit: Permit = allServers): Scope {
@@ -441,9 +507,9 @@ export const permitOf = (catalog: Catalog, caller: Caller): Permit => {
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 
-/** Returns the interface that an address names, or the only one with this own URI, whether enabled or not. */
-function anyApp(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
-  const named = splitAppAddress(uri)
+/** Returns the item that an address names, or the only one with this own URI, whether enabled or not. */
+function anyNamed(catalog: Catalog, kind: UriKind, uri: string): Item | undefined {
+  const named = splitNamedAddress(uri)
   const server = named && catalog.server(named.server)
   if (server) return server.find(kind, named.uri)
   const found = catalog.servers.flatMap((each) => each.find(kind, uri) ?? [])
@@ -456,14 +522,14 @@ function anyApp(catalog: Catalog, kind: 'resource' | 'template', uri: string): I
  */
 export function anyByUri(
   catalog: Catalog,
-  kind: 'resource' | 'template',
+  kind: UriKind,
   uri: string,
   scope = globalScope(catalog),
   sees: (item: Item) => boolean = () => true
 ): Item | undefined {
   const visible = (item: Item | undefined) => (item && sees(item) ? item : undefined)
-  const target = kind === 'resource' ? scope.resolve(uri) : scope.resolveTemplate(uri)
-  if (isAppUri(uri)) return visible(target?.server.find(kind, target.uri) ?? anyApp(catalog, kind, uri))
+  const target = kind === 'template' ? scope.resolveTemplate(uri) : scope.resolve(uri)
+  if (hasNamedAddress(uri)) return visible(target?.server.find(kind, target.uri) ?? anyNamed(catalog, kind, uri))
   const inForce = target?.server.find(kind, target.uri)
   if (inForce) return visible(inForce)
   const alias = splitAlias(uri)
@@ -475,7 +541,7 @@ export function anyByUri(
 
 /** Returns an item by its name in REST, a qualified name or a URI, whether enabled or not. */
 export function anyByName(catalog: Catalog, kind: ItemKind, name: string): Item | undefined {
-  if (kind === 'resource' || kind === 'template') return anyByUri(catalog, kind, name)
+  if (kind !== 'tool' && kind !== 'prompt') return anyByUri(catalog, kind, name)
   const split = splitName(name)
   return split && catalog.server(split.server)?.find(kind, split.name)
 }

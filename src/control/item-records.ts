@@ -1,8 +1,9 @@
 import type { ItemKind } from '../registry/model/model.ts'
-import { definitionForClients, type CatalogServer, type Item } from '../catalog/catalog.ts'
+import { definitionForClients, skillText, type CatalogServer, type Item } from '../catalog/catalog.ts'
 import { members } from '../json/json.ts'
-import { aliasOf, appAddressOf, isAppUri } from '../catalog/resource-uris.ts'
+import { addressOf, aliasOf, hasNamedAddress, namedAddressOf } from '../catalog/resource-uris.ts'
 import { anyByUri } from '../catalog/scope.ts'
+import type { SkillEntry } from '../catalog/skill-entry.ts'
 import type { RestView } from './rest-view.ts'
 
 /** REST's names of members that MCP writes in camelCase (http-contract.md#tool-record). */
@@ -10,37 +11,56 @@ const restMembers: Record<ItemKind, Readonly<Record<string, string>>> = {
   tool: { inputSchema: 'input_schema', outputSchema: 'output_schema' },
   prompt: {},
   resource: { mimeType: 'mime_type' },
-  template: { mimeType: 'mime_type', uriTemplate: 'uri_template' }
+  template: { mimeType: 'mime_type', uriTemplate: 'uri_template' },
+  skill: {}
 }
+
+const nameMembers = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uri_template', skill: 'uri' } as const
 
 /** Members of a definition that REST writes itself or under another name; the upstream's are left out. */
 const omitted: Record<ItemKind, readonly string[]> = {
   tool: ['name', 'enabled', 'input_schema', 'output_schema'],
   prompt: ['name', 'enabled'],
   resource: ['uri', 'enabled', 'mime_type'],
-  template: ['uriTemplate', 'enabled', 'mime_type', 'uri_template']
+  template: ['uriTemplate', 'enabled', 'mime_type', 'uri_template'],
+  skill: ['uri', 'name', 'enabled', 'description']
 }
 
 /**
- * Returns the name of an item in REST: the qualified name, or for resources and templates the URI in the global scope
- * (mcp-proxy.md#resource-uris), which names the server of an interface. A disabled item keeps its original URI only if no other server offers the same, because
- * the other server's item may take the URI over.
+ * Returns the name of an item in REST: the qualified name, or for resources, templates and skills the URI in the global
+ * scope (mcp-proxy.md#resource-uris), which names the server of an interface or skill. A disabled item keeps its original
+ * URI only if no other server offers the same, because the other server's item may take the URI over.
  */
 export function restName({ catalog, scope, sees }: RestView, item: Item): string {
   const { kind, name, server, enabled, publicName } = item
   if (kind === 'tool' || kind === 'prompt') return publicName
-  if (isAppUri(name)) return appAddressOf(server.name, name)
+  if (hasNamedAddress(name)) return namedAddressOf(server.name, name)
   const hasSame = (other: CatalogServer) => other !== server && isSeen(other.find(kind, name))
   const isSeen = (other: Item | undefined) => other !== undefined && sees(other)
   const isShared = !enabled && catalog.servers.some(hasSame)
   return !isShared && anyByUri(catalog, kind, name, scope, sees) === item ? name : aliasOf(server.name, name)
 }
 
+/** Returns the frontmatter's name and description of a skill, which REST also gives as members of the record. */
+function skillMembers(definition: string): string[] {
+  const { frontmatter } = JSON.parse(definition) as SkillEntry
+  return [`"name":${JSON.stringify(frontmatter.name)}`, `"description":${JSON.stringify(frontmatter.description)}`]
+}
+
+/** Returns a definition with the addresses that clients of REST use. */
+function definitionOf(item: Item, name: string): string {
+  const { kind, stored, server } = item
+  if (kind === 'tool') return definitionForClients(item)
+  if (kind !== 'skill' || name === item.name) return stored.definition
+  return skillText(stored.definition, (uri) => addressOf(server.name, uri))
+}
+
 /** Serializes an item: REST's own members, followed by the rest of the upstream's definition byte for byte. */
 export function itemRecord(view: RestView, item: Item): string {
-  const text = item.kind === 'tool' ? definitionForClients(item) : item.stored.definition
-  const key = item.kind === 'resource' ? 'uri' : item.kind === 'template' ? 'uri_template' : 'name'
-  const parts = [`"${key}":${JSON.stringify(restName(view, item))}`, `"enabled":${item.enabled}`]
+  const shownName = restName(view, item)
+  const text = definitionOf(item, shownName)
+  const parts = [`"${nameMembers[item.kind]}":${JSON.stringify(shownName)}`, `"enabled":${item.enabled}`]
+  if (item.kind === 'skill') parts.push(...skillMembers(text))
   for (const member of members(text)) {
     if (omitted[item.kind].includes(member.key)) continue
     const name = restMembers[item.kind][member.key]

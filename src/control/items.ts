@@ -31,7 +31,8 @@ export const labels: Readonly<Record<ItemKind, string>> = {
   tool: 'tool',
   prompt: 'prompt',
   resource: 'resource',
-  template: 'resource template'
+  template: 'resource template',
+  skill: 'skill'
 }
 
 /** Returns the tool or prompt with this qualified name. Throws a 404 AppError for a name that the caller does not see. */

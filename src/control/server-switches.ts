@@ -10,6 +10,7 @@ export interface SwitchesPatch {
   readonly prompts?: Readonly<Record<string, boolean>>
   readonly resources?: Readonly<Record<string, boolean>>
   readonly templates?: Readonly<Record<string, boolean>>
+  readonly skills?: Readonly<Record<string, boolean>>
 }
 export type SwitchesRecord = Required<SwitchesPatch> & { readonly name: string }
 
@@ -17,7 +18,8 @@ const kinds = [
   ['tools', 'tool'],
   ['prompts', 'prompt'],
   ['resources', 'resource'],
-  ['templates', 'template']
+  ['templates', 'template'],
+  ['skills', 'skill']
 ] as const satisfies readonly (readonly [keyof SwitchesPatch, ItemKind])[]
 
 const enabledByName = (server: CatalogServer, kind: ItemKind): Record<string, boolean> =>
@@ -30,7 +32,8 @@ export const switchesOf = (server: CatalogServer): SwitchesRecord => ({
   tools: enabledByName(server, 'tool'),
   prompts: enabledByName(server, 'prompt'),
   resources: enabledByName(server, 'resource'),
-  templates: enabledByName(server, 'template')
+  templates: enabledByName(server, 'template'),
+  skills: enabledByName(server, 'skill')
 })
 
 /**

@@ -2,6 +2,9 @@ import type { Negotiation } from '../registry/model/model.ts'
 import { isObject } from '../domain/is-object.ts'
 import { members, valueOf, withMembers } from '../json/json.ts'
 import { namedContents } from './messages/named-contents.ts'
+import { namedChildren, namedSkill } from './messages/named-skills.ts'
+import { declaredExtension } from '../catalog/extensions.ts'
+import { SKILLS_EXTENSION } from '../domain/mcp-constants.ts'
 import { errorCode } from '../upstream/era-bridge.ts'
 import type { Item, CatalogServer } from '../catalog/catalog.ts'
 import type { CallSurface, ClientCalls } from '../upstream/client-calls.ts'
@@ -9,7 +12,7 @@ import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
 import type { Payload } from '../json/payload.ts'
-import { resourceOf, type ResourceTarget } from '../catalog/scope.ts'
+import { resourceOf, type ResourceTarget, type Scope } from '../catalog/scope.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { checkResource, refuseByPolicy } from './policy-refusals.ts'
 import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
@@ -23,7 +26,7 @@ import type { McpRefusals } from './mcp-refusals.ts'
 import type { ClientInfoCache } from './messages/client-info.ts'
 import { decodeHeader, headerMismatch } from './messages/era.ts'
 import type { ResourceLinks } from './messages/resource-links.ts'
-import { refuse, stringParam, type Method, type Methods, type ResultSender } from './method.ts'
+import { noCacheHints, refuse, stringParam, type Method, type Methods, type ResultSender } from './method.ts'
 import { codes, paramsFragment, refuseLookalikes } from '../protocol/jsonrpc.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 
@@ -220,14 +223,20 @@ export interface CallMethodsOptions {
   readonly clientInfoCache: Pick<ClientInfoCache, 'client'>
 }
 
-/** Creates the methods that are forwarded to servers. */
-export function createCallMethods(options: CallMethodsOptions): Methods {
-  const { calls, targets, forwarder, replies, clientInfoCache } = options
+/** Creates a method whose requests are forwarded to the server that `resolve` finds. */
+export type CreateCallMethod = (
+  kind: CallKind,
+  resolve: CallSurface<RequestContext, McpTarget, void>['resolve']
+) => Method
+
+/** Returns a function that creates methods which are forwarded to servers. */
+export function callMethodFactory(options: Omit<CallMethodsOptions, 'targets'>): CreateCallMethod {
+  const { calls, forwarder, replies, clientInfoCache } = options
   const describe = ({ caller, endpoint, era: via, requestId, session, message }: RequestContext): InboundCall => {
     const client = session ? session.client : clientInfoCache.client(message).name
     return { caller, endpoint, via, requestId, client, clientVersion: session?.version }
   }
-  const callMethod = (kind: CallKind, resolve: CallSurface<RequestContext, McpTarget, void>['resolve']): Method => {
+  return (kind, resolve) => {
     const surface: CallSurface<RequestContext, McpTarget, void> = {
       kind,
       describe,
@@ -237,10 +246,78 @@ export function createCallMethods(options: CallMethodsOptions): Methods {
     }
     return (context) => calls.run(surface, context)
   }
+}
+
+/** Creates the methods that call tools, render prompts, read resources and complete arguments. */
+export function createCallMethods(targets: TargetResolver, callMethod: CreateCallMethod): Methods {
   return new Map([
     ['tools/call', callMethod('tool', (context, observation) => targets.item('tool', context, observation))],
     ['prompts/get', callMethod('prompt', (context, observation) => targets.item('prompt', context, observation))],
     ['resources/read', callMethod('resource', (context, observation) => targets.resource(context, observation))],
     ['completion/complete', callMethod('completion', (context, observation) => targets.reference(context, observation))]
+  ])
+}
+
+export interface SkillMethodsOptions {
+  readonly callMethod: CreateCallMethod
+  readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
+  readonly policies: PolicyGate
+  readonly results: ResultSender
+}
+
+/** Resolves a URI of a skill or directory to a server in scope that declares skills. */
+function findTarget(scope: Scope, uri: string): ResourceTarget | undefined {
+  const target = scope.resolve(uri)
+  return target && declaredExtension(target.server, SKILLS_EXTENSION) ? target : undefined
+}
+
+/** Creates the methods of the Skills extension beside `skills/list` (mcp-proxy.md#skills). */
+export function createSkillMethods({ callMethod, refusals, policies, results }: SkillMethodsOptions): Methods {
+  const notFound = (context: RequestContext, what: string, uri: string) => {
+    refusals.auditOutOfScope(context, 'skill', uri)
+    return refuse(context, `${what} not found: ${uri}`, { uri })
+  }
+  const targetOf = (
+    context: RequestContext,
+    target: ResourceTarget,
+    observation: Observation,
+    rewrite: (result: Payload) => Payload
+  ): McpTarget => {
+    const { server, uri } = target
+    observation.setTarget(server.name, uri)
+    checkResource(context, policies, target)
+    return { server, members: paramsFragment(context.message, { uri: JSON.stringify(uri) }), rewrite }
+  }
+  const askForSkill = callMethod('resource', (context, observation) => {
+    const uri = stringParam(context, 'uri')
+    const target = findTarget(context.scope, uri)
+    observation.setTarget(target?.server.name, target?.uri ?? uri)
+    // a listed skill that is asked for is disabled: an enabled one is answered from memory
+    if (!target || target.server.find('skill', target.uri)) throw notFound(context, 'Skill', uri)
+    return targetOf(context, target, observation, (result) => namedSkill(result, target))
+  })
+  return new Map([
+    [
+      'skills/get',
+      (context) => {
+        const uri = stringParam(context, 'uri')
+        const known = context.scope.skillAt(uri)
+        if (known === undefined) return askForSkill(context)
+        checkResource(context, policies, context.scope.resolve(uri)!)
+        return results.send(context, `"skill":${known}`, noCacheHints)
+      }
+    ],
+    [
+      'resources/directory/read',
+      callMethod('resource', (context, observation) => {
+        const uri = stringParam(context, 'uri')
+        const target = findTarget(context.scope, uri)
+        observation.setTarget(target?.server.name, target?.uri ?? uri)
+        if (!target || declaredExtension(target.server, SKILLS_EXTENSION)!['directoryRead'] !== true)
+          throw notFound(context, 'Directory', uri)
+        const rewrite = (result: Payload) => (context.scope.isBare ? result : namedChildren(result, target))
+        return targetOf(context, target, observation, rewrite)
+      })
+    ]
   ])
 }

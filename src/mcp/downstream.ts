@@ -12,7 +12,7 @@ import type { Registry } from '../registry/registry.ts'
 import type { EndedSession, SessionEnd } from '../registry/session-ends.ts'
 import type { ClientCalls } from '../upstream/client-calls.ts'
 import type { TaskStreams } from '../upstream/task-streams.ts'
-import { createCallMethods, TargetResolver } from './call-methods.ts'
+import { callMethodFactory, createCallMethods, createSkillMethods, TargetResolver } from './call-methods.ts'
 import { CallReplies } from './call-replies.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { CallForwarder } from './forward.ts'
@@ -177,9 +177,11 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
     countQuota: quotas.forUnits(limits.subscriptionsPerPrincipal),
     byteQuota: quotas.forBytes(limits.subscriptionBytes)
   }
+  const callMethod = callMethodFactory({ calls, forwarder, replies, clientInfoCache })
   const methods = new Map([
     ...createListMethods({ cursors: createCursors(registry.deriveKey('list cursors')), results, observer, schedule }),
-    ...createCallMethods({ calls, targets, forwarder, replies, clientInfoCache })
+    ...createCallMethods(targets, callMethod),
+    ...createSkillMethods({ callMethod, refusals, policies, results })
   ])
   const taskMethods = createTaskMethods({
     ...{

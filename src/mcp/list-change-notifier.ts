@@ -3,10 +3,11 @@ import type { Listing } from '../catalog/list-cache.ts'
 import type { Scope } from '../catalog/scope.ts'
 import { type ListKind, listKinds } from '../domain/mcp-constants.ts'
 
+/** Skills have no notification of their own: the official SDKs announce them as resources (mcp-proxy.md#skills). */
 const itemKinds: Record<ListKind, readonly ItemKind[]> = {
   tools: ['tool'],
   prompts: ['prompt'],
-  resources: ['resource', 'template']
+  resources: ['resource', 'template', 'skill']
 }
 
 /** An open stream that receives `list_changed` notifications for its scope. */

@@ -12,7 +12,7 @@ export interface ListMethodsOptions {
   readonly schedule: BatchScheduler
 }
 
-/** Creates the methods that list tools, prompts, resources and resource templates. */
+/** Creates the methods that list tools, prompts, resources, resource templates and skills. */
 export function createListMethods({ cursors, results, observer, schedule }: ListMethodsOptions): Methods {
   const listMethod =
     (kind: ItemKind): Method =>
@@ -42,6 +42,7 @@ export function createListMethods({ cursors, results, observer, schedule }: List
     ['tools/list', listMethod('tool')],
     ['prompts/list', listMethod('prompt')],
     ['resources/list', listMethod('resource')],
-    ['resources/templates/list', listMethod('template')]
+    ['resources/templates/list', listMethod('template')],
+    ['skills/list', listMethod('skill')]
   ])
 }

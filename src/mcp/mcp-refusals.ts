@@ -10,10 +10,11 @@ import { groupOf } from '../catalog/endpoint.ts'
 import { anyByUri, globalScope, permitOf, resourceOf } from '../catalog/scope.ts'
 import type { FailureReason, UpstreamFailure } from '../protocol/upstream-failure.ts'
 
-type Kind = 'tool' | 'prompt' | 'resource'
+type Kind = 'tool' | 'prompt' | 'resource' | 'skill'
 
 /** Returns the item that a name or URI stands for, whoever asks; undefined if it exists on no server. */
 function findInCatalog(catalog: Catalog, kind: Kind, name: string): (PolicyItem & { enabled?: boolean }) | undefined {
+  if (kind === 'skill') return anyByUri(catalog, 'skill', name) ?? findInCatalog(catalog, 'resource', name)
   if (kind === 'resource') {
     const item = anyByUri(catalog, 'resource', name) ?? anyByUri(catalog, 'template', name)
     const target = item ? undefined : globalScope(catalog).resolve(name, false)

@@ -54,24 +54,36 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
 /** Returns the health of servers by name; errors and figures of calls are for administrators and auditors. */
 const healthOf = (views: readonly ServerView[], caller: Caller): Map<string, ServerHealthRecord> =>
   new Map(
-    views.map(({ name, status, status_since, last_error, tool_count, prompt_count, resource_count, stats_24h }) => [
-      name,
-      {
+    views.map(
+      ({
+        name,
         status,
-        ...(status_since === undefined ? {} : { since: status_since }),
-        ...(isAuditor(caller) && last_error !== undefined ? { last_error: messageFor(caller, last_error) } : {}),
-        ...{ tool_count, prompt_count, resource_count },
-        ...(isAuditor(caller) && stats_24h
-          ? {
-              calls_24h: {
-                calls: stats_24h.calls,
-                failed: stats_24h.failed,
-                ...(stats_24h.p95_ms === undefined ? {} : { p95_ms: stats_24h.p95_ms })
+        status_since,
+        last_error,
+        tool_count,
+        prompt_count,
+        resource_count,
+        skill_count,
+        stats_24h
+      }) => [
+        name,
+        {
+          status,
+          ...(status_since === undefined ? {} : { since: status_since }),
+          ...(isAuditor(caller) && last_error !== undefined ? { last_error: messageFor(caller, last_error) } : {}),
+          ...{ tool_count, prompt_count, resource_count, skill_count },
+          ...(isAuditor(caller) && stats_24h
+            ? {
+                calls_24h: {
+                  calls: stats_24h.calls,
+                  failed: stats_24h.failed,
+                  ...(stats_24h.p95_ms === undefined ? {} : { p95_ms: stats_24h.p95_ms })
+                }
               }
-            }
-          : {})
-      }
-    ])
+            : {})
+        }
+      ]
+    )
   )
 
 function addReads(app: App): void {

@@ -18,7 +18,7 @@ const codes = [
 /** An item that an upstream lists but the gateway does not serve. */
 export const LeftOutItem = Type.Object(
   {
-    kind: StringEnum(['tool', 'prompt', 'resource', 'template']),
+    kind: StringEnum(['tool', 'prompt', 'resource', 'template', 'skill']),
     name: Type.Optional(
       Type.String({
         description:

@@ -54,21 +54,33 @@ const PromptArgument = Type.Object({
   ...optional({ description: Type.String(), required: Type.Boolean() })
 })
 
+const SkillFile = Type.Object({
+  uri: Type.String(),
+  digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
+  size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+})
+
 const common = { title: Type.String(), description: Type.String(), icons: Type.Array(Icon), _meta: AnyObject }
 const ofResources = { ...common, mimeType: Type.String(), annotations: Annotations }
 
-/** Members validated by clients of 2025-11-25 and older, by kind: one invalid item makes them reject the whole list. */
+/** Members validated by clients, by kind, those of all but skills by 2025-11-25 and older: one invalid item makes them reject the whole list. */
 const required = {
   tool: { name: Type.String(), inputSchema: ObjectSchema },
   prompt: { name: Type.String() },
   resource: { name: Type.String(), uri: Type.String() },
-  template: { name: Type.String(), uriTemplate: Type.String() }
+  template: { name: Type.String(), uriTemplate: Type.String() },
+  skill: {
+    uri: Type.String(),
+    frontmatter: Type.Object({ name: Type.String(), description: Type.String() }),
+    resources: Type.Union([Type.Array(SkillFile), Type.Literal('dynamic')])
+  }
 }
 export const optionalMembers = {
   tool: { ...common, annotations: ToolAnnotations, execution: AnyObject, outputSchema: AnyObject },
   prompt: { ...common, arguments: Type.Array(PromptArgument) },
   resource: { ...ofResources, size: Type.Number() },
-  template: ofResources
+  template: ofResources,
+  skill: { _meta: AnyObject }
 }
 
 const listedItem = (kind: keyof typeof required) =>
@@ -79,7 +91,8 @@ export const ListedItems = {
   tool: listedItem('tool'),
   prompt: listedItem('prompt'),
   resource: listedItem('resource'),
-  template: listedItem('template')
+  template: listedItem('template'),
+  skill: listedItem('skill')
 }
 
 /** `outputSchema` accepted by clients of 2025-11-25 and older; later ones accept any schema. */

@@ -28,6 +28,7 @@ import {
   PolicyTrial
 } from './policy.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
+import { Skill } from './skill.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
 import {
   AuthorizationAnswer,
@@ -89,6 +90,7 @@ export const namedSchemas: readonly TSchema[] = [
   ResourceTemplate,
   ResourceRead,
   ResourceContents,
+  Skill,
   ToolGroup,
   EffectiveItem,
   Policy,

@@ -179,7 +179,7 @@ export const EffectiveQuery = Type.Object(callerMembers)
 
 export const EffectiveItem = Type.Object(
   {
-    kind: StringEnum(['tool', 'prompt', 'resource', 'template']),
+    kind: StringEnum(['tool', 'prompt', 'resource', 'template', 'skill']),
     name: Type.String(),
     decision: StringEnum(['allow', 'deny', 'conditional'], { description: 'conditional: the arguments decide' }),
     ...decisionMembers

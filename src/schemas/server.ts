@@ -34,6 +34,7 @@ export const ServerHealthRecord = Type.Object(
     tool_count: Type.Integer(),
     prompt_count: Type.Integer(),
     resource_count: Type.Integer({ description: 'Resources and resource templates' }),
+    skill_count: Type.Integer(),
     calls_24h: Type.Optional(
       Type.Object(
         {
@@ -242,7 +243,8 @@ const itemSwitches = {
   tools: switchMap("Enabled state by the server's own tool names"),
   prompts: switchMap("Enabled state by the server's own prompt names"),
   resources: switchMap("Enabled state by the server's own resource URIs"),
-  templates: switchMap("Enabled state by the server's own URI templates")
+  templates: switchMap("Enabled state by the server's own URI templates"),
+  skills: switchMap("Enabled state by the server's own URIs of skills")
 }
 
 /** Switches of a server and its items, independent of each other (http-contract.md#enabled-state). */

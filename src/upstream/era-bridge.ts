@@ -28,13 +28,16 @@ export interface Adaptation {
   readonly replaced?: MemberChanges | undefined
 }
 
-const isCacheable = (method: string) => method === 'resources/read'
+const cacheable = new Set(['resources/read', 'skills/get', 'resources/directory/read'])
+const isCacheable = (method: string) => cacheable.has(method)
 
 /** Member that a result of each method must have (UP-04). */
 const requiredMember: Readonly<Record<string, string>> = {
   'tools/call': 'content',
   'prompts/get': 'messages',
   'resources/read': 'contents',
+  'skills/get': 'skill',
+  'resources/directory/read': 'resources',
   'tasks/get': 'status'
 }
 

@@ -131,6 +131,7 @@ test('doctor fails when a server fails, lists only that, and leaves no rows in t
   assert.deepEqual(Object.keys(seen!.health).toSorted(), [
     'prompt_count',
     'resource_count',
+    'skill_count',
     'since',
     'status',
     'tool_count'

@@ -8,8 +8,14 @@ import { actorAt, skip } from './enterprise.ts'
 import { request, startGateway } from './harness.ts'
 import { registrationOf, startUpstream, textResult, type Message } from './upstream.ts'
 
-const keys: Record<ItemKind, string> = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' }
-const kinds = ['tool', 'prompt', 'resource', 'template'] as const
+const keys: Record<ItemKind, string> = {
+  tool: 'name',
+  prompt: 'name',
+  resource: 'uri',
+  template: 'uriTemplate',
+  skill: 'uri'
+}
+const kinds = ['tool', 'prompt', 'resource', 'template', 'skill'] as const
 
 /** Definitions as version 0.1 may have stored them. */
 const poisons = ['"x-mcp-header \\q"', '"\\uZZZZ"', '"a\nb"', 'nope']

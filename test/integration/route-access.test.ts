@@ -30,6 +30,8 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/prompts',
     'GET /api/v0/prompt',
     'GET /api/v0/resources',
+    'GET /api/v0/skills',
+    'GET /api/v0/skill',
     'GET /api/v0/resource_templates',
     'GET /api/v0/resource',
     'POST /api/v0/resources/get'
@@ -73,6 +75,8 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'POST /api/v0/prompts/disable',
     'POST /api/v0/resources/enable',
     'POST /api/v0/resources/disable',
+    'POST /api/v0/skills/enable',
+    'POST /api/v0/skills/disable',
     'GET /api/v0/calls/causes',
     'POST /api/v0/keys/rotate',
     'POST /api/v0/users',

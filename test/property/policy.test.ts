@@ -102,7 +102,8 @@ function matches({ enabled, subjects, targets }: PolicyRule, { kind, name }: Sub
     tool: targets.tools,
     prompt: targets.prompts,
     resource: targets.resources,
-    template: targets.resources
+    template: targets.resources,
+    skill: targets.resources
   }
   const hasNames = Object.values(lists).some((list) => (list ?? []).length > 0)
   const own = lists[on.kind] ?? []

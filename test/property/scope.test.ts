@@ -114,7 +114,7 @@ function createModel(all: readonly StoredServer[], at: Place) {
   return { served, publicName }
 }
 
-const keys = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' } as const
+const keys = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate', skill: 'uri' } as const
 
 const listed = (scope: Scope, kind: ItemKind): string[] =>
   scope

@@ -104,12 +104,12 @@ test('malformed JSON is a failure of the server', () => {
 })
 
 test('contents of a read interface show the address that was asked for, others of the server their own', () => {
-  const read = (form: 'own' | 'alias' | 'app', uri: string, ...uris: string[]) => {
+  const read = (form: 'own' | 'alias' | 'named', uri: string, ...uris: string[]) => {
     const result = Payload.of(JSON.stringify({ contents: uris.map((each) => ({ uri: each, text: 'ui:' })) }))
     const named = namedContents(result, { server: alpha!, uri, form })
     return (JSON.parse(named.toString()) as { contents: { uri: string }[] }).contents.map((content) => content.uri)
   }
-  assert.deepEqual(read('app', 'ui://x', 'ui://x', 'ui://beta/y', 'file:///a'), [
+  assert.deepEqual(read('named', 'ui://x', 'ui://x', 'ui://beta/y', 'file:///a'), [
     'ui://alpha/x',
     'ui://alpha/beta/y',
     'file:///a'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { anyByUri, globalScope, scopeAt, type Scope } from '../../src/catalog/scope.ts'
-import { appAddressOf, looseSegmentOf, splitAppAddress } from '../../src/catalog/resource-uris.ts'
+import { namedAddressOf, looseSegmentOf, splitNamedAddress } from '../../src/catalog/resource-uris.ts'
 import type { ItemKind, StoredItem, StoredServer } from '../../src/registry/model/model.ts'
 import { catalogOf, resource, storedGroup, storedServer, template, tool } from './stored.ts'
 
@@ -39,13 +39,13 @@ test('an own URI comes back from its address whatever it is, and the case of the
     'ui://%2Fx',
     'ui://ü'
   ]) {
-    const address = appAddressOf('s', uri)
+    const address = namedAddressOf('s', uri)
     assert.ok(address.slice(5).startsWith('s/'), address)
-    assert.deepEqual(splitAppAddress(address), { server: 's', uri })
+    assert.deepEqual(splitNamedAddress(address), { server: 's', uri })
   }
-  assert.equal(appAddressOf('s', ' u\ti:\n//x'), 'ui://s/x')
+  assert.equal(namedAddressOf('s', ' u\ti:\n//x'), 'ui://s/x')
   for (const other of ['ui:/s/x', 'ui:s/x', 'ui:ui://s/x', ' ui://s/x', 'ui://s', 'xui://s/x']) {
-    assert.equal(splitAppAddress(other), undefined, other)
+    assert.equal(splitNamedAddress(other), undefined, other)
   }
 })
 
@@ -95,8 +95,8 @@ test('no hostile address of a server shows, or leads to, the interface of anothe
       assert.match(address, /^(ui|towpath):\/\/alpha\//i, uri)
       assert.equal(scope.resolve(address)?.server.name, 'alpha', address)
     }
-    assert.deepEqual(where(scope, 'ui://beta/chart/app.html'), ['beta', CHART, 'app'])
-    assert.deepEqual(where(scope, 'ui://alpha/chart/app.html'), ['alpha', CHART, 'app'])
+    assert.deepEqual(where(scope, 'ui://beta/chart/app.html'), ['beta', CHART, 'named'])
+    assert.deepEqual(where(scope, 'ui://alpha/chart/app.html'), ['alpha', CHART, 'named'])
     const raw = where(scope, uri)
     const isExplicit = uri === 'ui://beta/chart/app.html' || uri.startsWith('towpath:') || uri.startsWith('UI:')
     if (!isExplicit) assert.ok(raw === undefined || raw[0] === 'alpha', `${uri} ${String(raw)}`)
@@ -117,12 +117,15 @@ test('an own URI is found only if no reader can take its first segment for a ser
     'ui://BETA/chart/app.html',
     'ui://beta%2Fchart/app.html',
     'ui://beta%252Fchart/app.html',
+    'ui://../beta/chart/app.html',
+    'ui://x@beta/chart/app.html',
+    'ui://beta:80/chart/app.html',
+    'ui:// beta/chart/app.html',
     'ui://beta'
   ]) {
     assert.equal(looseSegmentOf(uri), 'beta')
     assert.equal(scope.resolve(uri), undefined, uri)
   }
-  assert.deepEqual(where(scope, 'ui://../beta/chart/app.html'), ['alpha', 'ui://../beta/chart/app.html', 'own'])
   assert.equal(looseSegmentOf('ui://%E0%A4%A/x'), '%e0%a4%a')
 })
 
@@ -180,7 +183,7 @@ test('templates of interfaces name their server as well, and complete by either 
   assert.equal(scope.resolveTemplate(own), undefined)
   const one = globalScope(catalogOf([servers[1]!]))
   assert.deepEqual([one.resolveTemplate(own)?.server.name, one.resolveTemplate(own)?.form], ['beta', 'own'])
-  assert.deepEqual(where(one, 'ui://beta/chart/1'), ['beta', 'ui://chart/1', 'app'])
+  assert.deepEqual(where(one, 'ui://beta/chart/1'), ['beta', 'ui://chart/1', 'named'])
 })
 
 test('in a group an interface belongs to the tools that name it, and goes with them', () => {

@@ -16,7 +16,7 @@ const server = (name: string, health?: Records['server']['health']): Records['se
   enabled: true,
   ...(health && { health })
 })
-const counts = { tool_count: 3, prompt_count: 0, resource_count: 0 }
+const counts = { tool_count: 3, prompt_count: 0, resource_count: 0, skill_count: 0 }
 
 test('servers are listed with their status, tools, calls and p95; an older gateway’s without', () => {
   const rows = [

@@ -81,7 +81,8 @@ test('switches are no part of a registration, and a file that has none says noth
     disabled_tools: ['b'],
     disabled_prompts: [],
     disabled_resources: [],
-    disabled_templates: []
+    disabled_templates: [],
+    disabled_skills: []
   })
   for (const value of [{ enabled: 1 }, { disabled_tools: 'b' }, { disabled_prompts: [1] }])
     assert.throws(

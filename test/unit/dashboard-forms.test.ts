@@ -12,6 +12,7 @@ const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>
     tool_count: 0,
     prompt_count: 0,
     resource_count: 0,
+    skill_count: 0,
     left_out_count: 0,
     changed_count: 0,
     updated_at: '2026-01-01T00:00:00Z'

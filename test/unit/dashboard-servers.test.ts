@@ -5,7 +5,14 @@ import type { ServerView } from '../../src/schemas/dashboard/servers.ts'
 
 const server = (name: string, status: ServerView['status'], tool_count: number, p95_ms?: number): ServerView => ({
   ...{ name, status, tool_count, transport: 'stdio', enabled: status !== 'disabled' },
-  ...{ prompt_count: 0, resource_count: 0, left_out_count: 0, changed_count: 0, updated_at: '2026-01-01T00:00:00Z' },
+  ...{
+    prompt_count: 0,
+    resource_count: 0,
+    skill_count: 0,
+    left_out_count: 0,
+    changed_count: 0,
+    updated_at: '2026-01-01T00:00:00Z'
+  },
   config_summary: { kind: 'stdio', session_mode: 'stateless' },
   ...(p95_ms !== undefined && {
     stats_24h: { calls: 4, failed: 1, p95_ms, from: '2026-01-01T00:00:00Z', half_hours: [] }

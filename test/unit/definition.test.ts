@@ -63,15 +63,21 @@ const poisons = [
   'nothing at all',
   ''
 ]
-const keys: Record<ItemKind, string> = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' }
+const keys: Record<ItemKind, string> = {
+  tool: 'name',
+  prompt: 'name',
+  resource: 'uri',
+  template: 'uriTemplate',
+  skill: 'uri'
+}
 
 for (const transport of ['streamable_http', 'sse', 'stdio'] as const) {
   test(`SR-C1 a stored item that cannot be used costs its ${transport} server nothing else`, () => {
     for (const poison of poisons) {
       const items = kinds.flatMap((kind): StoredItem[] => [
-        storedItem(kind, 'good://1'),
+        storedItem(kind, 'good://1/SKILL.md'),
         storedItem(kind, 'bad', { definition: poison.replaceAll('KEY', keys[kind]) }),
-        storedItem(kind, 'last://1')
+        storedItem(kind, 'last://1/SKILL.md')
       ])
       const catalog = catalogOf([storedServer('a', items, { transport }), storedServer('b', [storedItem('tool', 't')])])
       const server = catalog.server('a')!
@@ -82,7 +88,7 @@ for (const transport of ['streamable_http', 'sse', 'stdio'] as const) {
       for (const kind of kinds) {
         assert.deepEqual(
           server.items(kind).map(({ name }) => name),
-          ['good://1', 'last://1']
+          ['good://1/SKILL.md', 'last://1/SKILL.md']
         )
         assert.equal(
           (JSON.parse(itemRecords(wholeView(catalog), kind).toString()) as unknown[]).length,

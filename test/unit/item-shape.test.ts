@@ -18,8 +18,11 @@ const annotations = { audience: ['user'], priority: 0.5, lastModified: '2026-02-
 const schema = { type: 'object', properties: { a: { type: 'string' }, b: {} }, required: ['a'], more: [1] }
 const hints = { title: 't', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
+/** Kinds of the base protocol; `skill-entry.test.ts` has the others. */
+type BaseKind = Exclude<ItemKind, 'skill'>
+
 /** Definitions with every member defined by MCP. */
-const full: Readonly<Record<ItemKind, object>> = {
+const full: Readonly<Record<BaseKind, object>> = {
   tool: {
     name: 'n',
     ...common,
@@ -37,7 +40,7 @@ const full: Readonly<Record<ItemKind, object>> = {
 interface Schema {
   safeParse(value: unknown): { success: boolean }
 }
-const first: Readonly<Record<ItemKind, Schema>> = {
+const first: Readonly<Record<BaseKind, Schema>> = {
   tool: legacy.ToolSchema,
   prompt: legacy.PromptSchema,
   resource: legacy.ResourceSchema,
@@ -51,7 +54,7 @@ const second = {
 }
 
 /** Returns true if clients of both SDKs accept an item. */
-function isTaken(kind: ItemKind, text: string): boolean {
+function isTaken(kind: BaseKind, text: string): boolean {
   const item: unknown = JSON.parse(text)
   const outcome = second[kind]['~standard'].validate(item) as { issues?: readonly unknown[] }
   return first[kind].safeParse(item).success && outcome.issues === undefined

@@ -29,7 +29,8 @@ const minimal: Record<ItemKind, (name: string) => object> = {
   tool: (name) => ({ name, inputSchema: { type: 'object' } }),
   prompt: (name) => ({ name }),
   resource: (uri) => ({ uri, name: 'n' }),
-  template: (uriTemplate) => ({ uriTemplate, name: 'n' })
+  template: (uriTemplate) => ({ uriTemplate, name: 'n' }),
+  skill: (uri) => ({ uri, frontmatter: { name: uri.split('/').at(-2), description: 'd' }, resources: 'dynamic' })
 }
 
 /** Returns an item as the registry loads it; `definition` replaces a minimal one. */
@@ -43,6 +44,7 @@ export const tool = (name: string, more?: Partial<StoredItem>) => storedItem('to
 export const prompt = (name: string, more?: Partial<StoredItem>) => storedItem('prompt', name, more)
 export const resource = (uri: string, more?: Partial<StoredItem>) => storedItem('resource', uri, more)
 export const template = (uri: string, more?: Partial<StoredItem>) => storedItem('template', uri, more)
+export const skill = (uri: string, more?: Partial<StoredItem>) => storedItem('skill', uri, more)
 
 export function storedServer(
   name: string,

@@ -28,10 +28,9 @@ async function findUser(cli: Cli, name: string): Promise<RecordResponse> {
 
 function find(cli: Cli, kind: KindName, name: string): Promise<RecordResponse> {
   if (kind === 'user') return findUser(cli, name)
-  const byQuery = kind === 'tool' || kind === 'prompt' || kind === 'resource'
-  const path = byQuery
-    ? withQuery(`/api/v0/${kind}`, kind === 'resource' ? { uri: name } : { name })
-    : itemPath(kind, name)
+  const hasUri = kind === 'resource' || kind === 'skill'
+  const byQuery = kind === 'tool' || kind === 'prompt' || hasUri
+  const path = byQuery ? withQuery(`/api/v0/${kind}`, hasUri ? { uri: name } : { name }) : itemPath(kind, name)
   return withSuggestion(cli, kind, name, cli.api.get<Records[typeof kind]>(path))
 }
 

@@ -11,8 +11,10 @@ import { namesView } from '../output/views.ts'
 
 type Verb = 'enable' | 'disable'
 
+const kinds = ['server', 'tool', 'prompt', 'resource', 'skill'] as const
+
 export const switchOf =
-  (verb: Verb, kind: 'server' | 'tool' | 'prompt' | 'resource'): Action =>
+  (verb: Verb, kind: (typeof kinds)[number]): Action =>
   async (cli, [name = '']) => {
     const done = `${verb}d`
     if (kind === 'server') {
@@ -27,8 +29,6 @@ export const switchOf =
     cli.note(`${done} ${answer.body.length} ${answer.body.length === 1 ? kind : KINDS[kind].plural}`)
     await cli.show(answer, namesView(answer.body))
   }
-
-const kinds = ['server', 'tool', 'prompt', 'resource'] as const
 
 /** `enable NAME` as in MCPJungle: a tool, or all tools of a server. */
 export const switchBare =

@@ -12,13 +12,15 @@ export type DesiredSwitches = {
   readonly disabled_prompts: readonly string[]
   readonly disabled_resources: readonly string[]
   readonly disabled_templates: readonly string[]
+  readonly disabled_skills: readonly string[]
 }
 
 const lists = [
   ['disabled_tools', 'tools'],
   ['disabled_prompts', 'prompts'],
   ['disabled_resources', 'resources'],
-  ['disabled_templates', 'templates']
+  ['disabled_templates', 'templates'],
+  ['disabled_skills', 'skills']
 ] as const
 const members = ['enabled', ...lists.map(([list]) => list)]
 

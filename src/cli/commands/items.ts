@@ -8,6 +8,7 @@ const about: Readonly<Record<KindName, string>> = {
   tool: 'tools of enabled servers',
   prompt: 'prompts of enabled servers',
   resource: 'resources of enabled servers',
+  skill: 'skills of enabled servers',
   group: 'tool groups',
   client: 'MCP clients (enterprise mode)',
   user: 'users (enterprise mode)'
@@ -18,6 +19,7 @@ const one: Readonly<Record<KindName, string>> = {
   tool: 'a tool',
   prompt: 'a prompt',
   resource: 'a resource',
+  skill: 'a skill',
   group: 'a tool group',
   client: 'an MCP client (enterprise mode)',
   user: 'a user (enterprise mode)'
@@ -38,14 +40,15 @@ function addList(program: Command, run: Runner): void {
   const list = program
     .command('list')
     .alias('ls')
-    .description('List servers, tools, prompts, resources, groups, clients or users')
+    .description('List servers, tools, prompts, resources, skills, groups, clients or users')
   for (const kind of kinds) {
     const { singular, plural, aliases } = KINDS[kind]
     const command = list
       .command(plural)
       .aliases([singular, ...aliases])
       .description(`List ${about[kind]}`)
-    if (['tool', 'prompt', 'resource'].includes(kind)) command.option('--server <name>', 'only items of this server')
+    if (['tool', 'prompt', 'resource', 'skill'].includes(kind))
+      command.option('--server <name>', 'only items of this server')
     if (kind === 'tool') command.option('--group <name>', 'only tools that this group serves')
     command.action(run(async () => (await import('../actions/list.ts')).listOf(kind)))
   }
@@ -55,16 +58,17 @@ function addGet(program: Command, run: Runner): void {
   const get = program
     .command('get')
     .alias('show')
-    .description('Show one server, tool, prompt, resource, group, client or user')
+    .description('Show one server, tool, prompt, resource, skill, group, client or user')
   for (const kind of kinds) {
     const { singular, plural, aliases } = KINDS[kind]
     const command = get
-      .command(`${singular} <${kind === 'resource' ? 'uri' : 'name'}>`)
+      .command(`${singular} <${kind === 'resource' || kind === 'skill' ? 'uri' : 'name'}>`)
       .aliases([plural, ...aliases])
       .description(`Show ${one[kind]}`)
     if (kind === 'prompt')
       command.option('--arg <key=value>', 'render the prompt with this argument; repeatable', collect)
     if (kind === 'resource') command.option('--read', 'read the contents')
+    if (kind === 'skill') command.option('--read', 'read its SKILL.md')
     command.action(run(async () => (await import('../actions/get.ts')).getOf(kind)))
   }
 }
@@ -86,13 +90,13 @@ function addDescribe(program: Command, run: Runner): void {
 function addSwitches(program: Command, run: Runner): void {
   for (const verb of ['enable', 'disable'] as const) {
     const title = verb === 'enable' ? 'Enable' : 'Disable'
-    const parent = program.command(verb).description(`${title} a server, tool, prompt or resource`)
+    const parent = program.command(verb).description(`${title} a server, tool, prompt, resource or skill`)
     // MCPJungle's older form names no kind and means tools
     parent
       .argument('[words...]')
       .usage('<kind> <name>')
       .action(run(async () => (await import('../actions/switch.ts')).switchBare(verb)))
-    for (const kind of ['server', 'tool', 'prompt', 'resource'] as const) {
+    for (const kind of ['server', 'tool', 'prompt', 'resource', 'skill'] as const) {
       parent
         .command(`${kind} <name>`)
         .alias(KINDS[kind].plural)

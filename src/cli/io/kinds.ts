@@ -19,6 +19,7 @@ export const KINDS = {
   tool: kind('tool', '/api/v0/tools'),
   prompt: kind('prompt', '/api/v0/prompts'),
   resource: kind('resource', '/api/v0/resources'),
+  skill: kind('skill', '/api/v0/skills'),
   group: kind('group', '/api/v0/tool-groups', ['tool-group', 'tool-groups']),
   client: kind('mcp-client', '/api/v0/clients', ['client', 'clients']),
   user: kind('user', '/api/v0/users')

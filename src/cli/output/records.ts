@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Client, User } from '../../schemas/principal.ts'
 import type { Prompt } from '../../schemas/prompt.ts'
 import type { Resource } from '../../schemas/resource.ts'
+import type { Skill } from '../../schemas/skill.ts'
 import type { Server } from '../../schemas/server.ts'
 import type { ToolGroup } from '../../schemas/tool-group.ts'
 import type { Tool } from '../../schemas/tool.ts'
@@ -13,6 +14,7 @@ export interface Records {
   tool: Static<typeof Tool>
   prompt: Static<typeof Prompt>
   resource: Static<typeof Resource>
+  skill: Static<typeof Skill>
   group: Static<typeof ToolGroup>
   client: Static<typeof Client>
   user: Static<typeof User>
@@ -97,6 +99,13 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
     { head: 'state', value: state, colour: stateColour },
     { head: 'name', value: ({ name }) => name },
     { head: 'type', value: ({ mime_type }) => mime_type, isWide: true },
+    descriptionColumn
+  ],
+  skill: [
+    { head: 'uri', value: ({ uri }) => uri },
+    { head: 'state', value: state, colour: stateColour },
+    { head: 'files', value: ({ resources }) => (resources === 'dynamic' ? 'dynamic' : String(resources.length)) },
+    { head: 'name', value: ({ name }) => name, isWide: true },
     descriptionColumn
   ],
   group: [

@@ -34,6 +34,15 @@ async function failedCalls(cli: Cli, query: { readonly server: string }): Promis
   }
 }
 
+/** Numbers of items other than tools, which are listed; undefined if there are none. */
+function offered(health: Records['server']['health']): string | undefined {
+  if (!health) return undefined
+  const { prompt_count, resource_count, skill_count } = health
+  const counts = { prompt: prompt_count, resource: resource_count, skill: skill_count }
+  const named = Object.entries(counts).filter(([, count]) => count > 0)
+  return named.map(([word, count]) => `${count} ${word}${count === 1 ? '' : 's'}`).join(', ') || undefined
+}
+
 function facts(server: Records['server'], paint: Paint): string {
   const { name, description, transport, session_mode, url, command, args = [], notes = [], health } = server
   const { calls_24h: calls } = health ?? {}
@@ -51,6 +60,7 @@ function facts(server: Records['server'], paint: Paint): string {
     ['target', url ?? [command, ...args].join(' ')],
     ['session mode', session_mode],
     ['apps', server.apps === false ? 'off' : undefined],
+    ['offers', offered(health)],
     ['calls, 24 hours', figures],
     ['notes', notes.join('; ')]
   ])

@@ -100,6 +100,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       tool_count: server.items('tool').length,
       prompt_count: server.items('prompt').length,
       resource_count: server.items('resource').length + server.items('template').length,
+      skill_count: server.items('skill').length,
       left_out_count: leftOutCount(server.leftOut),
       changed_count: countChanged(server),
       ...discoveredAt(server),

@@ -17,6 +17,7 @@ const countItems = ({ items }: Pick<UpstreamOffer, 'items'>) => {
     tool_count: tools.length,
     prompt_count: items.filter(({ kind }) => kind === 'prompt').length,
     resource_count: items.filter(({ kind }) => kind === 'resource' || kind === 'template').length,
+    skill_count: items.filter(({ kind }) => kind === 'skill').length,
     tools: tools.slice(0, TOOLS).map(({ definition, name }) => toTool(definition, name))
   }
 }

@@ -5,7 +5,7 @@ import type { Annotations, PolicyTargets } from './rule.ts'
 
 /** An item as policies see it: an item of a list, or a resource that is only known by its URI. */
 export interface PolicyItem {
-  readonly kind: 'tool' | 'prompt' | 'resource' | 'template'
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'skill'
   readonly server: { readonly name: string }
   /** Name at the server, URI, or URI template. */
   readonly name: string
@@ -57,7 +57,7 @@ function compileAnnotations(wanted: Annotations): (item: PolicyItem) => boolean 
 
 /** Returns the kinds that the rule names with a test for their names; undefined if it applies to every kind. */
 function compileKinds({ tools, prompts, resources }: PolicyTargets): ReadonlyMap<string, Glob> | undefined {
-  const lists = { tool: tools, prompt: prompts, resource: resources, template: resources }
+  const lists = { tool: tools, prompt: prompts, resource: resources, template: resources, skill: resources }
   const named = Object.entries(lists).filter(([, list]) => list !== undefined && list.length > 0)
   if (named.length === 0) return undefined
   return new Map(named.map(([kind, list]) => [kind, compileGlobs(list)]))

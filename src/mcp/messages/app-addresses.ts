@@ -2,7 +2,7 @@ import { eachElement, members, type Member } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { namingServer, removeReference, rewriteReferences } from '../../catalog/app-references.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
-import { appAddressOf, isAppUri } from '../../catalog/resource-uris.ts'
+import { hasNamedAddress, namedAddressOf } from '../../catalog/resource-uris.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
 import { readAnswer } from '../../upstream/era-bridge.ts'
 import type { UpstreamAnswer } from '../../upstream/transport/call.ts'
@@ -31,8 +31,8 @@ const URI_LETTERS = /\\u00(?:75|72|69)/i
 const mayHideUris = (body: Payload, { appTools }: CatalogServer) =>
   (!body.isLarge || appTools.length > 0) && body.includes('\\u00') && URI_LETTERS.test(body.latin1)
 
-/** Returns true if text that is not inspected block by block may spell the address of an interface. */
-const maySpellApp = (text: string) => /(?:["\s]|\\[tnr])ui:|\\u00[4-7]/i.test(text)
+/** Returns true if text that is not inspected block by block may spell the address of an interface or skill. */
+const maySpellApp = (text: string) => /(?:["\s]|\\[tnr])(?:ui|skill):|\\u00[4-7]/i.test(text)
 
 /** Yields the edits of each member `uri` of a block or of its embedded resource. */
 function* uriEdits(text: string, found: readonly Member[], server: string): Generator<Edit> {
@@ -40,7 +40,7 @@ function* uriEdits(text: string, found: readonly Member[], server: string): Gene
     if (key === 'resource' && text[start] === '{') yield* uriEdits(text, members(text, start), server)
     if (key !== 'uri' || text[start] !== '"') continue
     const uri = JSON.parse(toText(text.slice(start, end))) as string
-    if (isAppUri(uri)) yield { start, end, text: toLatin1(JSON.stringify(appAddressOf(server, uri))) }
+    if (hasNamedAddress(uri)) yield { start, end, text: toLatin1(JSON.stringify(namedAddressOf(server, uri))) }
   }
 }
 
@@ -51,7 +51,7 @@ function* blocksOf(text: string, found: readonly Member[]): Generator<readonly M
     if ((list.key !== 'content' && list.key !== 'messages') || text[list.start] !== '[') continue
     for (const { start } of eachElement(text, list.start)) {
       if (left-- === 0) {
-        if (maySpellApp(text.slice(start))) throw badResponse('has too many content blocks with interfaces')
+        if (maySpellApp(text.slice(start))) throw badResponse('has too many content blocks with interfaces or skills')
         return
       }
       if (text[start] !== '{') continue

@@ -1,22 +1,9 @@
-import { objectOr } from '../../domain/is-object.ts'
-import { TASKS_EXTENSION, UI_EXTENSION } from '../../domain/mcp-constants.ts'
+import { SKILLS_EXTENSION, TASKS_EXTENSION, UI_EXTENSION } from '../../domain/mcp-constants.ts'
+import { declaredExtension } from '../../catalog/extensions.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import type { Scope } from '../../catalog/scope.ts'
 import type { Era } from '../../upstream/transport/connection.ts'
 import { servesModern } from '../../upstream/upstream.ts'
-
-/**
- * Returns what a server declared for an extension when its lists were read, in the era that they were read with;
- * undefined if it did not declare the extension. The declaration is stored with the server, so it is known after a
- * restart and to all replicas.
- */
-export function declaredExtension(
-  { stored }: CatalogServer,
-  id: string
-): Readonly<Record<string, unknown>> | undefined {
-  const declared = objectOr(stored.negotiation?.capabilities.extensions, null)
-  return declared && Object.hasOwn(declared, id) ? objectOr(declared[id], {}) : undefined
-}
 
 /** An extension that the gateway carries. */
 interface Extension {
@@ -38,6 +25,14 @@ const extensions: readonly Extension[] = [
     id: TASKS_EXTENSION,
     declare: ({ servers }, era) =>
       era === 'modern' && servers.some((server) => servesModern(server.stored) && hasTasks(server)) ? {} : undefined
+  },
+  {
+    id: SKILLS_EXTENSION,
+    declare(scope) {
+      const declared = scope.wholeServers.map((server) => declaredExtension(server, SKILLS_EXTENSION))
+      if (declared.every((value) => value === undefined)) return undefined
+      return declared.some((value) => value?.['directoryRead'] === true) ? { directoryRead: true } : {}
+    }
   }
 ]
 

@@ -11,7 +11,8 @@ export const listMembers: Record<ItemKind, string> = {
   tool: 'tools',
   prompt: 'prompts',
   resource: 'resources',
-  template: 'resourceTemplates'
+  template: 'resourceTemplates',
+  skill: 'skills'
 }
 
 /** Returns the entries `from` … `to` (exclusive) of a listing, without copying. */

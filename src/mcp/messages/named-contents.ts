@@ -1,6 +1,6 @@
 import { elements, members, type Span, valueOf, withMembers } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
-import { appAddressOf, formatAddress, isAppUri } from '../../catalog/resource-uris.ts'
+import { formatAddress, hasNamedAddress, namedAddressOf } from '../../catalog/resource-uris.ts'
 import type { ResourceTarget } from '../../catalog/scope.ts'
 import { toFailure } from '../../upstream/transport/message.ts'
 
@@ -22,12 +22,12 @@ function elementsOf(text: string, at: number): Span[] {
   }
 }
 
-/** Spellings of the scheme of interfaces; a string in JSON can also spell any letter as an escape. */
-const schemeSpellings = ['ui:', 'UI:', 'Ui:', 'uI:', '\\']
+/** Usual spellings of the schemes that name servers; a string in JSON can also spell any letter as an escape. */
+const schemeSpellings = ['ui:', 'UI:', 'Ui:', 'uI:', 'skill:', 'SKILL:', 'Skill:', '\\']
 
 /**
  * Replaces URIs in the contents of a `resources/read` result by the addresses that clients know: the one that was read
- * by the form that the caller used, and those of interfaces by `ui://<server>/…`. Two servers may offer the same URI,
+ * by the form that the caller used, and those of interfaces and skills by `ui://<server>/…` and `skill://<server>/…`. Two servers may offer the same URI,
  * and the client must be able to tell them apart (mcp-proxy.md#resource-uris, mcp-proxy.md#apps). `result` is JSON
  * text.
  */
@@ -41,7 +41,7 @@ export function namedContents(
   if (!list || text[list.start] !== '[') return result
   const addressIn = (own: string): string => {
     if (own === uri) return formatAddress(form, server.name, uri)
-    return isAppUri(own) ? appAddressOf(server.name, own) : own
+    return hasNamedAddress(own) ? namedAddressOf(server.name, own) : own
   }
   let isChanged = false
   const contents = elementsOf(text, list.start).map(({ start, end }) => {

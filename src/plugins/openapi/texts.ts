@@ -10,6 +10,7 @@ export const tags = [
   { name: 'tools', description: 'Tools of the registered servers: list, call, enable and disable' },
   { name: 'prompts', description: 'Prompts of the registered servers: list, render, enable and disable' },
   { name: 'resources', description: 'Resources of the registered servers: list, read, enable and disable' },
+  { name: 'skills', description: 'Skills of the registered servers: list, enable and disable' },
   { name: 'tool groups', description: 'MCP endpoints with selected tools' },
   { name: 'me', description: 'The own account and its access tokens, in enterprise mode' },
   { name: 'users', description: 'Users of the management API, their roles and access tokens, in enterprise mode' },

@@ -6,7 +6,7 @@ import type { Transport } from '../../domain/transports.ts'
 import type { LeftOutItem } from '../../schemas/left-out.ts'
 
 export type SessionMode = 'stateless' | 'stateful'
-export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template'
+export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template' | 'skill'
 
 /**
  * Secrets of a server's configuration, encrypted at rest (security-model.md#secrets-at-rest) and decrypted only at the
@@ -76,10 +76,13 @@ export interface Negotiation {
   readonly listTtlMs?: number
 }
 
-/** Tool, prompt, resource or resource template as listed by an upstream */
+/** Tool, prompt, resource, resource template or skill as listed by an upstream */
 export interface OfferedItem {
   readonly kind: ItemKind
-  /** Upstream's name of the tool or prompt, `uri` of the resource, or `uriTemplate` of the template; unique per kind */
+  /**
+   * Upstream's name of the tool or prompt, `uri` of the resource or of the skill's `SKILL.md`, or `uriTemplate` of the
+   * template; unique per kind
+   */
   readonly name: string
   /** JSON text of the definition, exactly as the upstream sent it */
   readonly definition: string

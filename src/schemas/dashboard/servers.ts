@@ -49,6 +49,7 @@ const view = {
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),
   resource_count: Type.Integer({ description: 'Including templates' }),
+  skill_count: Type.Integer(),
   left_out_count: Type.Integer({ description: 'Items that the server lists but the gateway does not serve' }),
   changed_count: Type.Integer({ description: 'Items whose definition differs from the accepted one' }),
   last_discovered_at: Type.Optional(Type.String({ description: 'Time when its lists were last read, ISO 8601' })),
@@ -165,6 +166,7 @@ export const ServerTrial = Type.Object({
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),
   resource_count: Type.Integer(),
+  skill_count: Type.Integer(),
   tools: Type.Array(TrialTool, { description: 'The first 100' })
 })
 export type ServerTrial = Static<typeof ServerTrial>

@@ -18,7 +18,7 @@ const tooLarge = (what: string, max: number): Problem => ({
   reason: `${what} is larger than ${max} bytes`
 })
 
-const hasUri = (kind: ItemKind) => kind === 'resource' || kind === 'template'
+const hasUri = (kind: ItemKind) => kind === 'resource' || kind === 'template' || kind === 'skill'
 
 /** Returns the word for an item's name in messages. */
 const nameWord = (kind: ItemKind) => (hasUri(kind) ? 'URI' : 'name')

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { APP_MIME_TYPE, SKILLS_EXTENSION, UI_EXTENSION } from '../../domain/mcp-constants.ts'
+import { objectOr } from '../../domain/is-object.ts'
 import { timeLeft } from '../../domain/timers.ts'
 import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model/model.ts'
 import { shapeProblem } from '../../catalog/item-shape.ts'
+import { canonicalUri } from '../../catalog/skill-entry.ts'
 import { createLeftOut, type LeftOutList, type Problem } from '../../catalog/left-out.ts'
 import { JsonError, members, skipSpace, skipValue, valueOf } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
@@ -66,6 +68,7 @@ interface ListKind {
   readonly method: string
   readonly member: string
   readonly key: string
+  /** Name of the capability that a server with the list declares; that of an extension is in `extensions`. */
   readonly capability: string
 }
 
@@ -79,8 +82,12 @@ const lists: readonly ListKind[] = [
     member: 'resourceTemplates',
     key: 'uriTemplate',
     capability: 'resources'
-  }
+  },
+  { kind: 'skill', method: 'skills/list', member: 'skills', key: 'uri', capability: SKILLS_EXTENSION }
 ]
+
+const declares = (capabilities: Readonly<Record<string, unknown>>, name: string) =>
+  capabilities[name] !== undefined || objectOr(capabilities['extensions'], undefined)?.[name] !== undefined
 
 export interface ReadOptions {
   /** `performance.now()` time by which all lists must be read. */
@@ -155,6 +162,8 @@ const tooMany = (list: ListKind): Problem => ({ code: 'too_many', reason: `more 
 /** Collects the usable items of one list in the upstream's order; of items with the same name the first. */
 function createCollection(list: ListKind, warn: (text: string) => void, leftOutList: LeftOutList) {
   const items = new Map<string, OfferedItem>()
+  /** Names of the items; URIs of skills in the form in which clients compare them. */
+  const names = new Set<string>()
   let leftOutCount = 0
   let inspected = 0
   const leaveOut = (name: string | undefined, problem: Problem) => {
@@ -171,11 +180,13 @@ function createCollection(list: ListKind, warn: (text: string) => void, leftOutL
     if (name === undefined) {
       return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
     }
-    if (items.has(name)) return leaveOut(name, duplicateProblem(list.kind))
+    const key = (list.kind === 'skill' ? canonicalUri(name) : undefined) ?? name
+    if (names.has(key)) return leaveOut(name, duplicateProblem(list.kind))
     const definition = withoutLoneSurrogates(text)
     const problem = limitProblem(name, definition, list.kind) ?? shapeProblem(list.kind, definition)
     if (problem !== undefined) return leaveOut(name, problem)
     if (items.size === maxOf(list)) return leaveOut(name, tooMany(list))
+    names.add(key)
     items.set(name, { kind: list.kind, name, definition })
   }
   return {
@@ -287,6 +298,27 @@ async function readList(
 }
 
 /**
+ * Reads a list. A list of skills that breaks the protocol is left out as a whole: a broken extension must not cost the
+ * server's tools.
+ */
+async function readAny(
+  connection: Connection,
+  list: ListKind,
+  options: ReadOptions,
+  totals: ListTotals
+): Promise<OfferedItem[]> {
+  try {
+    return await readList(connection, list, options, totals)
+  } catch (error) {
+    const failure = error instanceof JsonError ? toFailure(error) : error
+    if (list.kind !== 'skill' || !(failure instanceof UpstreamFailure) || failure.reason !== 'bad_response') throw error
+    totals.leftOutList.add(list.kind, undefined, { code: 'malformed', reason: `${list.method} failed` })
+    options.warn(`the ${list.member} of the upstream are left out: it ${failure.message}`)
+    return []
+  }
+}
+
+/**
  * Reads all lists that the upstream declares. Definitions keep the upstream's text; items that exceed a limit are left
  * out with a warning (security-model.md#upstream-text). Rejects with UpstreamFailure.
  */
@@ -299,8 +331,8 @@ export async function readLists(
   const totals: ListTotals = { bytes: MAX_TOTAL_BYTES, ttlMs: undefined, leftOutList: createLeftOut() }
   try {
     for (const list of lists) {
-      if (capabilities[list.capability] === undefined) continue
-      for (const item of await readList(connection, list, options, totals)) items.push(item)
+      if (!declares(capabilities, list.capability)) continue
+      for (const item of await readAny(connection, list, options, totals)) items.push(item)
     }
   } catch (error) {
     throw error instanceof JsonError ? toFailure(error) : error

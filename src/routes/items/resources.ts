@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { callerOf } from '../plugins/auth.ts'
-import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from '../schemas/resource.ts'
-import { errorResponses, ref, ServerQuery, UriQuery } from '../schemas/shared.ts'
-import { disconnectSignalOf, sendJson } from './replies.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from '../../schemas/resource.ts'
+import { errorResponses, ref, ServerQuery, UriQuery } from '../../schemas/shared.ts'
+import { disconnectSignalOf, sendJson } from '../replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['resources']

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { callerOf } from '../plugins/auth.ts'
-import type { ItemKind } from '../registry/model/model.ts'
-import { EntityQuery, errorResponses, Names } from '../schemas/shared.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import type { ItemKind } from '../../registry/model/model.ts'
+import { EntityQuery, errorResponses, Names } from '../../schemas/shared.ts'
 
 /** Routes `POST /<plural>/enable|disable?entity=`, for one item or all items of a server. */
 export const switches: FastifyPluginAsyncTypebox<{ kind: ItemKind; plural: string }> = async (

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { callerOf } from '../plugins/auth.ts'
-import { Prompt, PromptCall, PromptResult } from '../schemas/prompt.ts'
-import { errorResponses, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
-import { disconnectSignalOf, sendJson } from './replies.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import { Prompt, PromptCall, PromptResult } from '../../schemas/prompt.ts'
+import { errorResponses, NameQuery, ref, ServerQuery } from '../../schemas/shared.ts'
+import { disconnectSignalOf, sendJson } from '../replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['prompts']

@@ -1,5 +1,5 @@
-import { invalid } from '../lib/errors.ts'
-import { members, type Member } from '../json/json.ts'
+import { invalid } from '../../lib/errors.ts'
+import { members, type Member } from '../../json/json.ts'
 
 const isObject = (text: string, { start }: Member) => text.charAt(start) === '{'
 

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StoredServer } from '../../src/registry/model/model.ts'
+import type { ItemKind } from '../../src/registry/model/model.ts'
+import { globalScope, scopeAt, type Scope } from '../../src/catalog/scope.ts'
+import { catalogOf, legacyNegotiation, resource, skill, storedGroup, storedServer, template, tool } from './stored.ts'
+
+const SKILLS = 'io.modelcontextprotocol/skills'
+const negotiation = { ...legacyNegotiation, capabilities: { resources: {}, extensions: { [SKILLS]: {} } } }
+const server = (name: string, items: StoredServer['items'], more: Partial<StoredServer> = {}) =>
+  storedServer(name, items, { negotiation, ...more })
+
+const at = 'skill://refunds/SKILL.md'
+const named = (name: string, path = 'refunds/SKILL.md') => `skill://${name}/${path}`
+const where = (scope: Scope, uri: string) => {
+  const target = scope.resolve(uri)
+  return target && [target.server.name, target.uri, target.form]
+}
+const listed = (scope: Scope, kind: ItemKind): { uri: string }[] =>
+  scope.listings(kind).flatMap(({ bytes }) => JSON.parse(`[${bytes.toString()}]`) as { uri: string }[])
+const urisOf = (scope: Scope, kind: ItemKind = 'skill') => listed(scope, kind).map(({ uri }) => uri)
+
+test('the address of a skill and of each of its files names the server', () => {
+  const scope = globalScope(catalogOf([server('alpha', [skill(at)]), server('beta', [skill(at)])]))
+  assert.deepEqual(urisOf(scope), [named('alpha'), named('beta')])
+  for (const name of ['alpha', 'beta']) {
+    assert.deepEqual(where(scope, named(name)), [name, at, 'named'])
+    assert.deepEqual(where(scope, named(name, 'refunds/a/b.md')), [name, 'skill://refunds/a/b.md', 'named'])
+    assert.equal((JSON.parse(scope.skillAt(named(name))!) as { uri: string }).uri, named(name))
+  }
+  assert.equal(where(scope, at), undefined, 'two servers have it')
+  assert.equal(scope.skillAt(named('gamma')), undefined)
+})
+
+test('an address leads to no other server, however its first segment is spelled', () => {
+  const items = [skill(at), template('skill://{+path}')]
+  const hostile = [skill('skill://beta/refunds/SKILL.md'), template('skill://{+path}')]
+  const scope = globalScope(catalogOf([server('alpha', hostile), server('beta', items)]))
+  assert.deepEqual(where(scope, named('beta')), ['beta', at, 'named'])
+  assert.deepEqual(where(scope, named('alpha', 'beta/refunds/SKILL.md')), ['alpha', named('beta'), 'named'])
+  const spellings = [
+    'Beta',
+    'BETA',
+    '%62eta',
+    'be%74a',
+    'beta%2f',
+    'beta%5C',
+    '',
+    '.',
+    '..',
+    'beta@x',
+    'x@beta',
+    ' beta'
+  ]
+  for (const spelling of spellings) {
+    const found = where(scope, `skill://${spelling}/refunds/SKILL.md`)
+    assert.equal(found, undefined, `${spelling}: ${String(found)}`)
+  }
+  assert.deepEqual(where(scope, 'SKILL://beta/refunds/SKILL.md'), ['beta', 'SKILL://refunds/SKILL.md', 'named'])
+})
+
+test('skills with another scheme keep their addresses until two servers have the same', () => {
+  const own = 'github://owner/refunds/SKILL.md'
+  const catalog = catalogOf([
+    server('alpha', [skill(own)], { registeredAt: '2026-01-02T00:00:00.000Z' }),
+    server('beta', [skill(own)], { registeredAt: '2026-01-01T00:00:00.000Z' })
+  ])
+  const scope = globalScope(catalog)
+  assert.deepEqual(urisOf(scope), [`towpath://alpha/${own}`, own], 'the older server keeps it')
+  assert.deepEqual(where(scope, own), ['beta', own, 'own'])
+  assert.deepEqual(where(scope, 'github://owner/refunds/x.md'), ['beta', 'github://owner/refunds/x.md', 'own'])
+  assert.deepEqual(where(scope, `towpath://alpha/${own}`), ['alpha', own, 'alias'])
+  assert.equal((JSON.parse(scope.skillAt(`towpath://alpha/${own}`)!) as { uri: string }).uri, `towpath://alpha/${own}`)
+})
+
+test('a bare group shows the addresses of its server, and reads what only that server lists', () => {
+  const bare = storedGroup('g', { included_servers: ['beta'], tool_names: 'bare' })
+  const catalog = catalogOf([server('alpha', [skill(at)]), server('beta', [skill(at)])], '7', [bare])
+  const scope = scopeAt(catalog, 'g')
+  assert.deepEqual(urisOf(scope), [at])
+  for (const uri of [at, 'skill://refunds/x.md', 'skill://unlisted/SKILL.md', named('alpha')])
+    assert.deepEqual(where(scope, uri), ['beta', uri, 'own'])
+})
+
+test('only servers that a group includes whole give skills', () => {
+  const part = storedGroup('g', { included_tools: ['alpha__t'], included_servers: ['beta'] })
+  const catalog = catalogOf([server('alpha', [skill(at), tool('t')]), server('beta', [skill(at)])], '7', [part])
+  const scope = scopeAt(catalog, 'g')
+  assert.deepEqual(urisOf(scope), [named('beta')])
+  assert.equal(where(scope, named('alpha')), undefined)
+  assert.equal(scope.skillAt(named('alpha')), undefined)
+})
+
+test('a disabled skill takes its files with it, but not those of a skill around it', () => {
+  const items = [
+    skill(at, { enabled: false }),
+    skill('skill://outer/SKILL.md'),
+    skill('skill://outer/inner/SKILL.md', { enabled: false }),
+    resource(at),
+    resource('skill://refunds/x.md'),
+    template('skill://{+path}')
+  ]
+  const scope = globalScope(catalogOf([server('alpha', items)]))
+  assert.deepEqual(urisOf(scope), [named('alpha', 'outer/SKILL.md')])
+  assert.deepEqual(urisOf(scope, 'resource'), [])
+  const hidden = [
+    'refunds/SKILL.md',
+    'refunds',
+    'refunds/x.md',
+    'refunds/y.md',
+    'outer/../refunds/x.md',
+    'refunds/./x.md',
+    '%72efunds/x.md',
+    '%2572efunds/x.md',
+    'Refunds/x.md',
+    'outer/%2e%2e%2frefunds/x.md',
+    'outer/..%5crefunds/x.md',
+    '/refunds/x.md'
+  ]
+  for (const path of hidden) {
+    assert.equal(where(scope, named('alpha', path)), undefined, path)
+    assert.equal(where(scope, `skill://${path}`), undefined, path)
+  }
+  assert.ok(where(scope, named('alpha', 'outer/inner/SKILL.md')), 'it is a file of the outer skill')
+  assert.equal(scope.skillAt(named('alpha', 'outer/inner/SKILL.md')), undefined)
+})
