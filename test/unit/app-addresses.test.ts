@@ -4,9 +4,13 @@ import { Payload } from '../../src/json/payload.ts'
 import { nameApps } from '../../src/mcp/messages/app-addresses.ts'
 import { namedContents } from '../../src/mcp/messages/named-contents.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
-import { catalogOf, storedServer } from './stored.ts'
+import { catalogOf, storedServer, tool } from './stored.ts'
 
-const [alpha] = catalogOf([storedServer('alpha', [])]).servers
+const chart = tool('chart', {
+  definition: '{"name":"chart","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://x"}}}'
+})
+const [alpha] = catalogOf([storedServer('alpha', [chart])]).servers
+const [plain] = catalogOf([storedServer('plain', [tool('echo')])]).servers
 const [off] = catalogOf([storedServer('alpha', [], { settings: { url: 'http://a.test', apps: false } })]).servers
 
 function rename(result: string, server = alpha!): string {
@@ -54,6 +58,12 @@ test('no spelling hides an address', () => {
   for (const block of ['{"uri":"ui:ui://beta/x"}', '{"uri":"xui://beta/x"}', '{"uri":"file:///ui://beta/x"}']) {
     assert.equal(shown(block), `[${block}]`)
   }
+})
+
+test('results of servers without interfaces are named too, and only keys with escapes are not looked for', () => {
+  assert.equal(rename('{"content":[{"uri":"ui://beta/x"}]}', plain!), '{"content":[{"uri":"ui://plain/beta/x"}]}')
+  const hidden = String.raw`{"content":[{"\u0075ri":"ui://beta/x"}]}`
+  assert.equal(rename(hidden, plain!), hidden)
 })
 
 test('a result without interfaces is the same object', () => {
