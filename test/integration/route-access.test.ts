@@ -53,6 +53,8 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/tool-groups/{name}',
     'GET /api/v0/tool-groups/{name}/effective-tools',
     'GET /api/v0/policies',
+    'GET /api/v0/policies/effective',
+    'POST /api/v0/policies/simulate',
     'GET /api/v0/policies/{name}'
   ],
   admin: [
