@@ -12,6 +12,7 @@ const root = new URL('../../src/', import.meta.url).pathname
 
 /** Files that compute with the wall clock, each with what for. Durations are measured with `performance.now()`. */
 const wallClock: Readonly<Record<string, string>> = {
+  'catalog/principal-index.ts': 'expiries of access tokens, which are moments',
   'cli/checks/client.ts': 'compares it with the clock of the gateway',
   'cli/completion/complete.ts': 'compares it with the time of a file',
   'cli/io/sign-in.ts': 'the time left until an expiry, within bounds',
