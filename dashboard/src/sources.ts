@@ -4,6 +4,7 @@ import type { Diagnostics } from '../../src/schemas/dashboard/diagnostics.ts'
 import type { Overview } from '../../src/schemas/dashboard/overview.ts'
 import type { PromptsView } from '../../src/schemas/dashboard/prompts.ts'
 import type { ResourcesView } from '../../src/schemas/dashboard/resources.ts'
+import type { SkillsView } from '../../src/schemas/dashboard/skills.ts'
 import type { ServerDetails, ServersView } from '../../src/schemas/dashboard/servers.ts'
 import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
@@ -39,6 +40,7 @@ export const server = (name: string) =>
 export const tools = source<ToolsView>(path('tools'), ['servers', 'tools'], parseJson)
 export const prompts = source<PromptsView>(path('prompts'), ['servers', 'prompts'])
 export const resources = source<ResourcesView>(path('resources'), ['servers', 'resources'])
+export const skills = source<SkillsView>(path('skills'), ['servers'])
 export const groups = source<ToolGroupsView>(path('tool-groups'), ['servers', 'tools', 'tool_groups'])
 export const group = (name: string) =>
   source<ToolGroupView>(path('tool-groups', name), ['servers', 'tools', 'tool_groups'])

@@ -70,7 +70,7 @@ export const UnlistedResource = ({ uri }: { uri: string }) => (
     <code class="wraps">
       <UntrustedText text={uri} />
     </code>
-    <p class="desc">It can be read if a template matches it.</p>
+    <p class="desc">It can be read if a template matches it, or if it is a file of a skill.</p>
     <Reader key={uri} uri={uri} isTemplate={false} />
   </section>
 )

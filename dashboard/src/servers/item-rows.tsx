@@ -7,7 +7,7 @@ import { Breakable, UntrustedText } from '../ui/untrusted-text.tsx'
 import { Switch } from '../ui/switch.tsx'
 import { Table } from '../ui/table.tsx'
 
-/** Row of a server's tool, prompt, resource or template. */
+/** Row of a server's tool, prompt, resource, template or skill. */
 export interface ItemRow {
   readonly name: string
   /** Name or URI in routes; absent if the item has no switch. */
@@ -21,7 +21,7 @@ export interface ItemRow {
 
 interface ItemTableProps {
   readonly label: string
-  readonly kind: 'tools' | 'prompts' | 'resources'
+  readonly kind: 'tools' | 'prompts' | 'resources' | 'skills'
   readonly items: readonly ItemRow[]
   /** Text shown if there are no items. */
   readonly empty: string
@@ -49,7 +49,7 @@ export function ItemTable({ label, kind, items, empty }: ItemTableProps) {
   if (items.length === 0) return <EmptyPanel title={empty} />
   const onSwitch = async (key: string, enabled: boolean) => {
     await change('PATCH', path(kind, key, 'enabled'), { enabled })
-    await store.refresh(new Set([kind]))
+    await store.refresh(new Set([kind === 'skills' ? 'servers' : kind]))
   }
   return (
     <Table label={label}>

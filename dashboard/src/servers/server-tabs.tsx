@@ -12,7 +12,7 @@ import { ServerEditor } from './server-editor.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 
-export const serverTabs = ['tools', 'prompts', 'resources', 'calls', 'settings', 'log'] as const
+export const serverTabs = ['tools', 'prompts', 'resources', 'skills', 'calls', 'settings', 'log'] as const
 export type ServerTab = (typeof serverTabs)[number]
 
 function ToolsTab({ name }: { name: string }) {
@@ -72,6 +72,25 @@ function ResourcesTab({ name }: { name: string }) {
   )
 }
 
+/** Each skill leads to the reader of its SKILL.md, which shows it as text. */
+function SkillsTab({ name }: { name: string }) {
+  const resource = useSource(sources.skills)
+  return (
+    <AsyncContent resource={resource} subject="The skills">
+      {({ skills }) => (
+        <ItemTable
+          label={`Skills of ${name}`}
+          kind="skills"
+          empty="This server offers no skills"
+          items={skills
+            .filter(({ server }) => server === name)
+            .map((skill) => ({ ...skill, key: skill.uri, href: link('resources', '', { uri: skill.uri }) }))}
+        />
+      )}
+    </AsyncContent>
+  )
+}
+
 function CallsTab({ name }: { name: string }) {
   const resource = useSource(sources.calls({ server: name, limit: 50 }))
   const open = useSignal<string | undefined>(undefined)
@@ -113,6 +132,7 @@ const labels: Readonly<Record<ServerTab, (server: ServerDetails) => readonly [wo
   tools: ({ tool_count }) => ['Tools', tool_count],
   prompts: ({ prompt_count }) => ['Prompts', prompt_count],
   resources: ({ resource_count }) => ['Resources', resource_count],
+  skills: ({ skill_count }) => ['Skills', skill_count],
   calls: () => ['Calls'],
   settings: () => ['Settings'],
   log: () => ['Log']
@@ -122,6 +142,7 @@ const contents: Readonly<Record<ServerTab, (server: ServerDetails) => preact.Com
   tools: ({ name }) => <ToolsTab name={name} />,
   prompts: ({ name }) => <PromptsTab name={name} />,
   resources: ({ name }) => <ResourcesTab name={name} />,
+  skills: ({ name }) => <SkillsTab name={name} />,
   calls: ({ name }) => <CallsTab name={name} />,
   settings: (server) => <ServerEditor initial={formOf(server)} name={server.name} />,
   log: (server) => <LogTab server={server} />

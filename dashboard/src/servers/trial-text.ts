@@ -1,11 +1,12 @@
 import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
 import { duration, plural, sentence } from '../format.ts'
 
-const offeredKinds = ({ tool_count, prompt_count, resource_count }: ServerTrial): string =>
+const offeredKinds = ({ tool_count, prompt_count, resource_count, skill_count }: ServerTrial): string =>
   [
     plural(tool_count, 'tool'),
     ...(prompt_count > 0 ? [plural(prompt_count, 'prompt')] : []),
-    ...(resource_count > 0 ? [plural(resource_count, 'resource')] : [])
+    ...(resource_count > 0 ? [plural(resource_count, 'resource')] : []),
+    ...(skill_count > 0 ? [plural(skill_count, 'skill')] : [])
   ].join(', ')
 
 /** Returns the result of a server test as one sentence. */

@@ -6,6 +6,7 @@ import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
 import type { PromptsView } from '../../schemas/dashboard/prompts.ts'
 import type { ResourcesView } from '../../schemas/dashboard/resources.ts'
+import type { SkillsView } from '../../schemas/dashboard/skills.ts'
 import type { ServerDetails, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
 import type { ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
 import type { ServerInput } from '../../schemas/server.ts'
@@ -23,7 +24,7 @@ import type { ActiveClient, ClientActivity } from '../../observe/client-activity
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
 import { countGlobalTools, effectiveOf, previewOf, type EffectiveTools } from './groups.ts'
-import { promptView, resourceView, templateView, toolText } from './items.ts'
+import { promptView, resourceView, skillView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
 import { runTrial } from './trial.ts'
@@ -69,6 +70,7 @@ export interface Dashboard {
   tools(): string
   prompts(): PromptsView
   resources(): ResourcesView
+  skills(): SkillsView
   /** Returns the effective tools of a group, its last use in milliseconds since 1970, and its clients. Throws 404. */
   groupDetails(name: string): EffectiveTools & { readonly seen?: number; readonly clients: readonly ActiveClient[] }
   preview(config: GroupConfig): ToolGroupPreview
@@ -126,6 +128,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     },
     tools: () => `{"tools":[${itemsOf('tool', toolText).join(',')}]}`,
     prompts: () => ({ prompts: itemsOf('prompt', promptView) }),
+    skills: () => ({ skills: itemsOf('skill', (item, status) => skillView(catalog(), item, status)) }),
     resources: () => ({
       resources: itemsOf('resource', (item, status) => resourceView(catalog(), item, status)),
       templates: itemsOf('template', (item, status) => templateView(catalog(), item, status))

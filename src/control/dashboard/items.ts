@@ -4,9 +4,11 @@ import { estimateTokens } from '../../domain/token-estimate.ts'
 import type { StoredItem } from '../../registry/model/model.ts'
 import type { PromptView } from '../../schemas/dashboard/prompts.ts'
 import type { ResourceView, TemplateView } from '../../schemas/dashboard/resources.ts'
+import type { SkillView } from '../../schemas/dashboard/skills.ts'
 import type { Flag } from '../../schemas/dashboard/shared.ts'
 import type { ServerStatus } from '../../schemas/server-status.ts'
 import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
+import type { SkillEntry } from '../../catalog/skill-entry.ts'
 import { members } from '../../json/json.ts'
 import { restName } from '../item-records.ts'
 import { wholeView } from '../rest-view.ts'
@@ -178,6 +180,18 @@ export const templateView = (catalog: Catalog, item: Item, status: ServerStatus)
   uri_template: restName(wholeView(catalog), item),
   ...resourceMembers(item, status)
 })
+
+/** Returns a skill, with the description that its author wrote. */
+export function skillView(catalog: Catalog, item: Item, status: ServerStatus): SkillView {
+  const { frontmatter, resources } = factsOf(item).definition as unknown as SkillEntry
+  return {
+    uri: restName(wholeView(catalog), item),
+    name: frontmatter.name,
+    ...commonMembers(item, status),
+    description: frontmatter.description,
+    ...(resources === 'dynamic' ? {} : { files: resources.length })
+  }
+}
 
 /** Counts the items of a server whose definition differs from the accepted one. */
 export const countChanged = ({ stored }: CatalogServer): number =>

@@ -6,6 +6,7 @@ import type { ItemKind } from '../../registry/model/model.ts'
 import { PromptsView } from '../../schemas/dashboard/prompts.ts'
 import { ResourcesView } from '../../schemas/dashboard/resources.ts'
 import { AcceptedItem, EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
+import { SkillsView } from '../../schemas/dashboard/skills.ts'
 import { ToolsView } from '../../schemas/dashboard/tools.ts'
 import { errorResponses } from '../../schemas/shared.ts'
 import { sendJson } from '../replies.ts'
@@ -16,15 +17,17 @@ const config = { access: 'admin' } as const
 const itemPaths: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] = [
   ['tools', ['tool']],
   ['prompts', ['prompt']],
-  ['resources', ['resource', 'template']]
+  ['resources', ['resource', 'template']],
+  ['skills', ['skill']]
 ]
 
-/** Routes of tools, prompts and resources of all servers: list, enable and accept. */
+/** Routes of tools, prompts, resources and skills of all servers: list, enable and accept. */
 export const items: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/tools', { config, schema: { response: { 200: ToolsView } } }, async (_request, reply) =>
     sendJson(reply, app.gateway.dashboard.tools())
   )
   app.get('/prompts', { config, schema: { response: { 200: PromptsView } } }, () => app.gateway.dashboard.prompts())
+  app.get('/skills', { config, schema: { response: { 200: SkillsView } } }, () => app.gateway.dashboard.skills())
   app.get('/resources', { config, schema: { response: { 200: ResourcesView } } }, () =>
     app.gateway.dashboard.resources()
   )
