@@ -158,6 +158,7 @@ test('PO-04 an enforced deny wins; a disabled or observed one does not, and what
   ])
   assert.deepEqual(Object.fromEntries(counts), {
     'effect="allow",mode="enforce"': '4',
+    'effect="allow",mode="observe"': '0',
     'effect="deny",mode="enforce"': '3',
     'effect="deny",mode="observe"': '2'
   })

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { BatchObservableResult, Meter, Observable } from '@opentelemetry/api'
+import { effects, modes } from '../../domain/policy/rule.ts'
 import type { Observer } from '../../observe/observation.ts'
 import type { GatewayStats } from '../../gateway/stats.ts'
 import type { BreakerState } from '../../upstream/sessions/breaker.ts'
@@ -146,6 +147,7 @@ export function createMetrics(sources: Sources): Metrics {
   const counts = createCounts()
   // created at once: a rate needs the initial zero
   const failedAuthentications = counts.failedAuthentications.at()
+  for (const effect of effects) for (const mode of modes) counts.decisions.at(effect, mode)
   const delay = createEventLoopDelay()
   let reader: ReturnType<typeof createReader> | undefined
   return {
