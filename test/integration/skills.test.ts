@@ -193,6 +193,30 @@ test('a record of a skill holds the addresses of its files, which REST reads', a
   assert.equal(missing.statusCode, 404)
 })
 
+test('the dashboard lists the skills of a server, and switches one', async (t) => {
+  const { mcp } = await startTwo(t)
+  const view = async () => {
+    const { skills } = (await mcp.app.inject({ url: '/api/dashboard/skills' })).json<{ skills: object[] }>()
+    return skills.map((skill) => Object.fromEntries(Object.entries(skill)))
+  }
+  const [first] = await view()
+  const { uri, name, server, description, files, enabled } = first!
+  assert.deepEqual(
+    { uri, name, server, description, files, enabled },
+    {
+      ...{ uri: at('guide'), name: 'refunds', server: 'guide' },
+      ...{ description: 'How guide does refunds', files: 3, enabled: true }
+    }
+  )
+  const url = `/api/dashboard/skills/${encodeURIComponent(at('guide'))}/enabled`
+  const switched = await mcp.app.inject({ method: 'PATCH', url, payload: { enabled: false } })
+  assert.equal(switched.statusCode, 200, switched.body)
+  assert.deepEqual(
+    (await view()).map((skill) => skill['enabled']),
+    [false, true, true, true]
+  )
+})
+
 test('the extension is declared while a whole server of the scope has it', async (t) => {
   const mcp = await startMcp(t)
   const id = 'io.modelcontextprotocol/skills'

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoredServer } from '../../src/registry/model/model.ts'
 import type { ItemKind } from '../../src/registry/model/model.ts'
-import { globalScope, scopeAt, type Scope } from '../../src/catalog/scope.ts'
+import { allServers } from '../../src/domain/policy/allow-list.ts'
+import { compilePolicies } from '../../src/domain/policy/policy-set.ts'
+import { globalScope, scopeAt, scopeFor, type Scope } from '../../src/catalog/scope.ts'
+import { policyRule } from './policies.ts'
 import { catalogOf, legacyNegotiation, resource, skill, storedGroup, storedServer, template, tool } from './stored.ts'
 
 const SKILLS = 'io.modelcontextprotocol/skills'
@@ -89,6 +92,21 @@ test('only servers that a group includes whole give skills', () => {
   assert.deepEqual(urisOf(scope), [named('beta')])
   assert.equal(where(scope, named('alpha')), undefined)
   assert.equal(scope.skillAt(named('alpha')), undefined)
+})
+
+test('a policy that denies resources hides the skills that they belong to, and every file that it names', () => {
+  const targets = { resources: ['skill://refunds/*', 'skill://other/secret.md'] }
+  const rule = policyRule('p', { effect: 'deny', targets })
+  const policies = compilePolicies([rule], { groups: new Map(), groupHashes: new Map(), compileCondition: undefined })
+  const catalog = catalogOf([
+    server('alpha', [skill(at), skill('skill://other/SKILL.md'), template('skill://{+path}')])
+  ])
+  const scope = scopeFor(catalog, undefined, policies.permitOf([0], allServers))
+  assert.deepEqual(urisOf(scope), [named('alpha', 'other/SKILL.md')])
+  assert.equal(scope.skillAt(named('alpha')), undefined)
+  for (const path of ['refunds/SKILL.md', 'refunds/x.md', 'other/secret.md'])
+    assert.equal(where(scope, named('alpha', path)), undefined, path)
+  assert.ok(where(scope, named('alpha', 'other/x.md')))
 })
 
 test('a disabled skill takes its files with it, but not those of a skill around it', () => {
