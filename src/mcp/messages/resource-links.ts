@@ -25,7 +25,7 @@ const MAX_AGE_MS = 3_600_000
 const MAX_PER_RESULT = 1_000
 /**
  * Returns true if a result may contain links: most results lack this text, and need no parsing. It is the end of the key
- * `uri`, because the search stops at each first letter, and quotation marks and `\\u` are frequent in some results.
+ * `uri`, because the search stops at each first letter, and quotation marks and `\u` are frequent in some results.
  */
 export const hasUriKey = (body: Payload): boolean => body.includes('ri"')
 

@@ -49,7 +49,7 @@ export function resultWithAddresses(task: Payload, { appTools }: CatalogServer):
   const result = task.partOf('result')
   if (!result?.isObject) return undefined
   const hasUris = hasUriKey(result)
-  const mayHideKeys = !result.isLarge || appTools.length > 0
+  const mayHideKeys = appTools.length > 0
   // without the quotation mark before it, which texts in results have many of
   return hasUris || result.includes('_meta"') || (mayHideKeys && result.includes('\\u00'))
     ? { result, hasUris }
