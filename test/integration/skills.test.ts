@@ -54,7 +54,7 @@ async function textAt(route: Route, uri: string): Promise<string | undefined> {
   return result?.contents[0].text as string | undefined
 }
 
-test('EX-6 skills of the same name in two servers are told apart, and every file is the one that its entry describes', async (t) => {
+test('EX-06 skills of the same name in two servers are told apart, and every file is the one that its entry describes', async (t) => {
   const { mcp } = await startTwo(t)
   for (const route of await routesTo(t, mcp)) {
     const entries = await listed(route)
