@@ -53,7 +53,7 @@ export const recordingMember = (stored: Partial<Pick<StoredServer, 'recording'>>
   return until === undefined ? {} : { recorded_until: until }
 }
 
-/** Errors of servers are for administrators, so that a user gets the note without the reason. */
+/** Notes on a server. Users get them without the reason of a failure, which may quote the program. */
 const notesOf = (stored: RecordSource['stored'], caller: Caller): string[] => [
   ...(lacksSessions(stored) ? [WITHOUT_SESSIONS] : []),
   ...(stored.saveFailure

@@ -10,7 +10,7 @@ const HOUR = 3_600_000
 const MINUTE = 60_000
 const root = new URL('../../src/', import.meta.url).pathname
 
-/** Files that compute with the wall clock, each with what for. Durations are measured with `performance.now()`. */
+/** Files that compute with the wall clock, and the purpose of each. Durations are measured with `performance.now()`. */
 const wallClock: Readonly<Record<string, string>> = {
   'catalog/principal-index.ts': 'expiries of access tokens, which are moments',
   'cli/checks/client.ts': 'compares it with the clock of the gateway',
