@@ -17,6 +17,8 @@ import { skip, startEmpty } from './enterprise.ts'
 import { runLines } from './every-command.ts'
 import { binFolder, personAtTerminal } from './person.ts'
 import { noTerminal } from './terminal.ts'
+import { twoSkills } from '../fixtures/skills/files.ts'
+import { startSkillServer } from '../fixtures/skills/official.ts'
 import { startGateway, type Gateway } from './harness.ts'
 
 interface Setup {
@@ -24,12 +26,17 @@ interface Setup {
   readonly cli: CommandLine
   /** URL of an upstream that can be registered. */
   readonly url: string
+  /** URL of a server with a skill. */
+  readonly skillsUrl: string
 }
 
 async function setUp(t: TestContext, gateway: Gateway): Promise<Setup> {
   const recorder = await startRecorder(null, { name: 'alpha' })
   addCleanup(t, recorder.close)
-  return { gateway, cli: await commandLine(t, { TOWPATH_REGISTRY: gateway.url }), url: recorder.url }
+  const skills = await startSkillServer('guide', twoSkills('guide'))
+  addCleanup(t, skills.close)
+  const cli = await commandLine(t, { TOWPATH_REGISTRY: gateway.url })
+  return { gateway, cli, url: recorder.url, skillsUrl: skills.url }
 }
 
 const checksOf = async (cli: CommandLine, code: number, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) => {
@@ -40,9 +47,9 @@ const checksOf = async (cli: CommandLine, code: number, args: readonly string[] 
 
 test('development mode', async (t) => {
   const setup = await setUp(t, await startGateway(t))
-  const { gateway, cli, url } = setup
+  const { gateway, cli, url, skillsUrl } = setup
   await t.test('every command has the exit code and the JSON that it should', async () => {
-    await runLines({ cli, mode: 'development', registry: gateway.url, url })
+    await runLines({ cli, mode: 'development', registry: gateway.url, url, skillsUrl })
   })
   await gateway.register({ name: 'alpha', transport: 'streamable_http', url })
   await t.test('logs tell calls, the newest last, and go on with those that come', () => testFollowingLogs(setup))
@@ -53,10 +60,10 @@ test('development mode', async (t) => {
 })
 
 test('enterprise mode', { skip }, async (t) => {
-  const { gateway, cli, url } = await setUp(t, await startEmpty(t))
+  const { gateway, cli, url, skillsUrl } = await setUp(t, await startEmpty(t))
   let token = ''
   await t.test('every command has the exit code and the JSON that it should', async () => {
-    token = await runLines({ cli, mode: 'enterprise', registry: gateway.url, url })
+    token = await runLines({ cli, mode: 'enterprise', registry: gateway.url, url, skillsUrl })
   })
   await t.test('doctor ends with 4 where the token is not taken', async () => {
     assert.equal((await checksOf(cli, 4)).get('token')!.status, 'fail')

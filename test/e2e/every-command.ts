@@ -20,7 +20,7 @@ interface More {
 interface Line extends More {
   /** Command path in the tree. */
   readonly command: string
-  /** Placeholders `URL` and `URI`: the server and its resource; `TOKEN`: the administrator's token. */
+  /** Placeholders `URL` and `URI`: the server and its resource; `SKILLS` and `SKILL`: a server of skills and a skill; `TOKEN`: the administrator's token. */
   readonly args: readonly string[]
   readonly development: Outcome
   readonly enterprise: Outcome
@@ -47,6 +47,7 @@ const registered = '{enabled name server session_mode transport url}'
 const tool = '{description enabled input_schema name}'
 const prompt = '{arguments description enabled name}'
 const resource = '{enabled mime_type name uri}'
+const skill = '{description enabled frontmatter name resources uri}'
 const group = 'excluded_tools included_servers included_tools missing name'
 const endpoints = 'sse_endpoint sse_message_endpoint streamable_http_endpoint'
 const reread = '{added changed name removed}'
@@ -68,6 +69,13 @@ export const LINES: readonly Line[] = [
   line('list tools', '--server alpha', `[${tool}]`),
   line('list prompts', '', `[${prompt}]`),
   line('list resources', '', `[${resource}]`),
+  line('register', 'guide --url SKILLS', registered, admins),
+  line('list skills', '', `[${skill}]`),
+  line('get skill', 'SKILL', skill),
+  line('get skill', 'SKILL --read', '{contents}'),
+  line('disable skill', 'SKILL', '[string]', admins),
+  line('enable skill', 'SKILL', '[string]', admins),
+  line('delete server', 'guide', '', admins),
   line('describe server', 'alpha', '{failed_calls server tools}'),
   line('describe tool', 'alpha__echo', tool),
   line('get server', 'alpha', server),
@@ -164,6 +172,8 @@ export interface Scene {
   readonly registry: string
   /** URL of a server that can be registered. */
   readonly url: string
+  /** URL of a server with the skill `refunds`. */
+  readonly skillsUrl: string
 }
 
 async function writeFiles({ cli: { home }, url }: Scene): Promise<void> {
@@ -180,8 +190,10 @@ async function keptToken({ home }: CommandLine): Promise<string> {
 }
 
 /** Returns the value of a placeholder in a line. */
-async function argumentFor({ cli, registry, url }: Scene, word: string): Promise<string> {
+async function argumentFor({ cli, registry, url, skillsUrl }: Scene, word: string): Promise<string> {
   if (word === 'URL') return url
+  if (word === 'SKILLS') return skillsUrl
+  if (word === 'SKILL') return 'skill://guide/refunds/SKILL.md'
   if (word === 'TOKEN') return keptToken(cli)
   if (word !== 'URI') return /\.json$|^files$/.test(word) ? join(cli.home, word) : word
   const listed = await cli(['list', 'resources', '--server', 'alpha', '-o', 'name', '--registry', registry])

@@ -62,7 +62,7 @@ test('no spelling hides an address', () => {
 
 test('results of servers without interfaces are named too, and only keys with escapes are not looked for', () => {
   assert.equal(rename('{"content":[{"uri":"ui://beta/x"}]}', plain!), '{"content":[{"uri":"ui://plain/beta/x"}]}')
-  const hidden = String.raw`{"content":[{"\u0075ri":"ui://beta/x"}]}`
+  const hidden = String.raw`{"content":[{"ur\u0069":"ui://beta/x"}]}`
   assert.equal(rename(hidden, plain!), hidden)
 })
 
