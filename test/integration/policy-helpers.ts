@@ -63,14 +63,14 @@ export async function startPolicyGateway(t: TestContext, env: Environment = {}):
     assert.equal(status, 201, JSON.stringify(body))
     return body as { access_token: string }
   }
-  const recorders = await Promise.all(
-    ['k8s', 'crm'].map(async (name) => {
-      const recorder = await startRecorder(null, { name, extraTools: name === 'k8s' ? k8sTools : [] })
-      addCleanup(t, recorder.close)
-      await create('/servers', { name, transport: 'streamable_http', url: recorder.url })
-      return recorder
-    })
-  )
+  const recorders: Awaited<ReturnType<typeof startRecorder>>[] = []
+  // one after the other: the server that is registered first keeps the URIs that both have
+  for (const name of ['k8s', 'crm']) {
+    const recorder = await startRecorder(null, { name, extraTools: name === 'k8s' ? k8sTools : [] })
+    addCleanup(t, recorder.close)
+    await create('/servers', { name, transport: 'streamable_http', url: recorder.url })
+    recorders.push(recorder)
+  }
   const client = async (name: string, allowed_servers: readonly string[]) =>
     (await create('/clients', { name, allowed_servers })).access_token
   return {

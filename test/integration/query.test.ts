@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { register, startApp, stdioServer } from '../app.ts'
+import { startApp } from '../app.ts'
 import { engines } from '../store.ts'
 
 interface Parameter {
@@ -16,17 +16,20 @@ interface Document {
   >
 }
 
-/** Returns every operation under `/api/v0` that is harmless to call here, with its query parameters. */
-async function operations(app: FastifyInstance) {
+/** Returns every operation under `/api/v0` that development mode has, or that enterprise mode has, with its query parameters. */
+async function operations(app: FastifyInstance, isEnterprise = false) {
   const { paths } = (await app.inject('/openapi.json')).json<Document>()
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { parameters = [], tags }]) => {
-      if (!path.startsWith('/api/v0') || tags.includes('users') || tags.includes('clients')) return []
+      if (!path.startsWith('/api/v0') || (!isEnterprise && enterpriseTags.some((tag) => tags.includes(tag)))) return []
       const names = parameters.filter((one) => one.in === 'query')
       return [{ method: method as 'GET', url: path.replaceAll(/\{\w+\}/g, 'absent'), parameters: names }]
     })
   )
 }
+
+/** Operations that answer 403 in development mode. */
+const enterpriseTags = ['users', 'clients', 'policies', 'me']
 
 const numbers = [
   ...['0', '-1', '-0', '1e39', '1e-39', '1e-50', '1e308', '1e309', '-1e39', '1e400', 'NaN', 'Infinity', '-Infinity'],
@@ -72,19 +75,26 @@ for (const engine of engines) {
   })
 }
 
-test('CR-A11: a query parameter that an operation does not have is refused, wherever it is', async (t) => {
-  const app = await startApp(t)
-  await register(app, stdioServer('alpha'))
-  const all = await operations(app)
-  assert.ok(all.length > 30, `there are only ${all.length} operations`)
-  for (const { method, url, parameters } of all) {
-    const needed = parameters.filter(({ required }) => required).map(({ name }) => `${name}=x&`)
-    for (const unknown of ['Server', 'server[]', 'serve', '__proto__', 'constructor', '']) {
-      const path = `${url}?${needed.join('')}${encodeURIComponent(unknown)}=alpha`
-      const answer = await app.inject({ method, url: path, ...(/^(post|put|patch)$/i.test(method) && { payload: {} }) })
-      assert.equal(answer.statusCode, 400, `${method} ${path}: ${answer.statusCode} ${answer.body}`)
+for (const mode of ['development', 'enterprise']) {
+  test(`CR-A11: a query parameter that an operation does not have is refused, wherever it is (${mode} mode)`, async (t) => {
+    const token = 'a'.repeat(40)
+    const TOWPATH_ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64')
+    const isEnterprise = mode === 'enterprise'
+    const env = { SERVER_MODE: mode, ...(isEnterprise && { TOWPATH_ADMIN_TOKEN: token, TOWPATH_ENCRYPTION_KEY }) }
+    const app = await startApp(t, { env })
+    const headers = isEnterprise ? { authorization: `Bearer ${token}` } : {}
+    const all = await operations(app, isEnterprise)
+    assert.ok(all.length > (isEnterprise ? 60 : 30), `there are only ${all.length} operations`)
+    for (const { method, url, parameters } of all) {
+      const needed = parameters.filter(({ required }) => required).map(({ name }) => `${name}=x&`)
+      for (const unknown of ['Server', 'server[]', 'serve', '__proto__', 'constructor', '']) {
+        const path = `${url}?${needed.join('')}${encodeURIComponent(unknown)}=alpha`
+        const payload = /^(post|put|patch)$/i.test(method) && { payload: {} }
+        const answer = await app.inject({ method, url: path, headers, ...payload })
+        assert.equal(answer.statusCode, 400, `${method} ${path}: ${answer.statusCode} ${answer.body}`)
+      }
     }
-  }
-  const answer = await app.inject('/api/v0/tools?Server=alpha')
-  assert.deepEqual(answer.json(), { error: 'unknown query parameter "Server"' }, 'the refusal does not name it')
-})
+    const answer = await app.inject({ url: '/api/v0/tools?Server=alpha', headers })
+    assert.deepEqual(answer.json(), { error: 'unknown query parameter "Server"' }, 'the refusal does not name it')
+  })
+}

@@ -164,7 +164,7 @@ test('the switches of a server and of what it offers are read and set at once, b
   await register(app, stdioServer('s'))
   const url = '/api/v0/servers/s/switches'
   const before = (await app.inject({ url })).json()
-  assert.deepEqual(Object.keys(before), ['name', 'enabled', 'tools', 'prompts', 'resources', 'templates'])
+  assert.deepEqual(Object.keys(before), ['name', 'enabled', 'tools', 'prompts', 'resources', 'templates', 'skills'])
   const [tool, other] = Object.keys(before.tools)
   assert.ok(tool && other)
 
