@@ -23,6 +23,8 @@ const forUsers = new Set([
   'GET /api/v0/resources',
   'GET /api/v0/resource_templates',
   'GET /api/v0/resource',
+  'GET /api/v0/skills',
+  'GET /api/v0/skill',
   'POST /api/v0/resources/read',
   'POST /api/v0/resources/get',
   'GET /api/v0/users/whoami',
