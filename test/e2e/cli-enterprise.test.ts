@@ -131,8 +131,8 @@ test('doctor fails when a server fails, lists only that, and leaves no rows in t
   assert.deepEqual(Object.keys(seen!.health).toSorted(), [
     'prompt_count',
     'resource_count',
-    'skill_count',
     'since',
+    'skill_count',
     'status',
     'tool_count'
   ])
