@@ -165,9 +165,9 @@ test('progress goes to the call that asked for it, with its own token, before th
   const recorder = await addRecorder(t, mcp, 'one')
   const session = await mcp.initialize()
   for (const token of [0, '', 'p"1', 7]) {
-    const params = { name: 'one__slow', arguments: { ms: 100 }, _meta: { progressToken: token, own: { a: 1 } } }
-    const { events, headers } = await mcp.legacy('tools/call', params, session)
-    assert.equal(headers.get('content-type'), 'text/event-stream')
+    const params = { name: 'one__slow', arguments: { ms: 300 }, _meta: { progressToken: token, own: { a: 1 } } }
+    const { events, headers, body } = await mcp.legacy('tools/call', params, session)
+    assert.equal(headers.get('content-type'), 'text/event-stream', JSON.stringify(body))
     const progress = events.slice(0, -1) as { method?: string; params?: { progressToken: unknown; progress: number } }[]
     assert.ok(progress.length > 0)
     assert.deepEqual(progress[0], {
