@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes random values for the secrets of docker-compose.yml into files. Existing files are not changed.
+# Writes random values for the secrets of the Compose files into files. Existing files are not changed.
 # Usage: deploy/make-secrets.sh [folder]     default: secrets, next to docker-compose.yml
 set -eu
 folder=${1:-$(dirname "$0")/../secrets}
@@ -18,5 +18,7 @@ make() {
 make database_password -hex
 make admin_token -hex
 make grafana_password -hex
+make oidc_client_secret -hex
+make keycloak_admin_password -hex
 # keep a copy elsewhere: without it the server credentials in the database are lost
 make encryption_key -base64

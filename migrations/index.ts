@@ -16,6 +16,13 @@ import * as catalogue from './0014_catalogue.ts'
 import * as savedDisabled from './0015_saved_disabled.ts'
 import * as userTokens from './0016_user_tokens.ts'
 import * as policies from './0017_policies.ts'
+import * as identities from './0018_identities.ts'
+import * as authorizationServer from './0019_authorization_server.ts'
+import * as localSignIn from './0020_local_sign_in.ts'
+import * as scim from './0021_scim.ts'
+import * as policyScopes from './0022_policy_scopes.ts'
+import * as clientKeys from './0023_client_keys.ts'
+import * as callIdentity from './0024_call_identity.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -35,5 +42,12 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0014_catalogue': catalogue,
   '0015_saved_disabled': savedDisabled,
   '0016_user_tokens': userTokens,
-  '0017_policies': policies
+  '0017_policies': policies,
+  '0018_identities': identities,
+  '0019_authorization_server': authorizationServer,
+  '0020_local_sign_in': localSignIn,
+  '0021_scim': scim,
+  '0022_policy_scopes': policyScopes,
+  '0023_client_keys': clientKeys,
+  '0024_call_identity': callIdentity
 }

@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Config } from './config/config.ts'
 import { VERSION } from './domain/version.ts'
+import { readPolicyFile } from './control/policies/file.ts'
 import { canonicalPath } from './catalog/endpoint.ts'
 import type { Observer } from './observe/observation.ts'
 import audit from './plugins/audit.ts'
@@ -10,9 +11,11 @@ import auth from './plugins/auth.ts'
 import clientAddress from './plugins/client-address.ts'
 import { boundConnections } from './http/connections.ts'
 import { drain } from './plugins/drain.ts'
+import external from './plugins/external.ts'
 import errors, { answerClientError, sendFrameworkError } from './plugins/errors.ts'
 import gateway from './plugins/gateway.ts'
 import guard from './plugins/guard.ts'
+import identity from './plugins/identity.ts'
 import inTurn from './plugins/pipelining.ts'
 import { createTurnQueue } from './lib/turn-queue.ts'
 import jsonBody from './plugins/json-body.ts'
@@ -29,6 +32,9 @@ import { concern } from './routes/concern.ts'
 import { dashboard } from './routes/dashboard/dashboard.ts'
 import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
+import { authorizationServer } from './routes/identity/authorization-server.ts'
+import { resourceMetadata } from './routes/identity/resource-metadata.ts'
+import { signIn } from './routes/identity/sign-in.ts'
 import { mcp } from './routes/mcp/mcp.ts'
 import { principals } from './routes/principals/principals.ts'
 import { prompts } from './routes/items/prompts.ts'
@@ -39,7 +45,8 @@ import { sse } from './routes/mcp/sse.ts'
 import { system } from './routes/system.ts'
 import { toolGroups } from './routes/tool-groups.ts'
 import { tools } from './routes/items/tools.ts'
-import { upstreamOAuth } from './routes/upstream-oauth.ts'
+import { clientDocument } from './upstream/oauth/client-document.ts'
+import { upstreamClient, upstreamOAuth } from './routes/upstream-oauth.ts'
 import { namedSchemas } from './schemas/named.ts'
 import { compileSerializersLazily, compileValidatorsLazily } from './validation/compilers.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery, refuseUnknownQuery } from './validation/validators.ts'
@@ -148,10 +155,16 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   app.addHook('onClose', async () => load.close())
   await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION, load })
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
-  await app.register(auth, { mode, limits })
+  await app.register(auth, { mode, limits, auth: config.auth, publicUrl })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs, mode, publicUrl })
+  const policyFile = config.policyFile === undefined ? undefined : await readPolicyFile(config.policyFile)
   await app.register(registry, { config, onProgress, onFailure })
-  await app.register(gateway, { config, version: VERSION, observers: [...app.metrics.observers, ...observers] })
+  await app.register(gateway, {
+    ...{ config, version: VERSION, policyFile },
+    observers: [...app.metrics.observers, ...observers]
+  })
+  await app.register(identity, { auth: config.auth, publicUrl })
+  await app.register(external, { auth: config.auth, publicUrl })
   await app.register(audit)
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)
@@ -159,6 +172,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   })
 
   await app.register(system, { version: VERSION, metricsToken: config.metricsToken })
+  await app.register(concern('upstream-client', upstreamClient), { document: clientDocument(config) })
   await app.register(concern('init', init), { mode, initSecret })
   await app.register(
     async (api) => {
@@ -176,7 +190,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
       await api.register(concern('calls', calls))
       await api.register(concern('audit-log', auditLog))
       await api.register(concern('keys', keys))
-      await api.register(concern('principals', principals), { mode })
+      await api.register(concern('principals', principals), { mode, auth: config.auth, publicUrl })
       await api.register(concern('tool-groups', toolGroups), { publicUrl })
     },
     { prefix: '/api/v0' }
@@ -184,6 +198,18 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   const bodies = { bodyLimit: limits.mcpBodyBytes, largeBodies: createTurnQueue() }
   await app.register(concern('mcp-proxy', mcp), bodies)
   await app.register(concern('mcp-proxy-sse', sse), { ...bodies, publicUrl })
+  if (config.auth.way !== 'tokens') {
+    const { auth } = config
+    await app.register(concern('resource-metadata', resourceMetadata), { auth, publicUrl })
+    if (auth.scimToken !== undefined) {
+      const { scim } = await import('./routes/scim/scim.ts')
+      await app.register(concern('scim', scim), { prefix: '/scim/v2', auth, publicUrl, limits })
+    }
+    if (auth.way === 'embedded') {
+      await app.register(concern('sign-in', signIn), { auth, publicUrl, limits })
+      await app.register(concern('authorization-server', authorizationServer), { auth, publicUrl })
+    }
+  }
   if (mode === 'development') {
     const root = options.dashboardRoot ?? builtDashboard()
     await app.register(concern('dashboard', dashboard), { publicUrl, config, root })

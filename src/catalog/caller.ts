@@ -3,6 +3,7 @@ import { allServers } from '../domain/policy/allow-list.ts'
 import type { Permit } from '../domain/policy/permit.ts'
 import { withoutOutput } from '../domain/failures/stderr-line.ts'
 import type { TraceContext } from '../protocol/trace-context.ts'
+import type { SignIn } from '../registry/model/model.ts'
 
 /** Identity behind a request. Development mode has one; in enterprise mode a principal's MCP requests share one. */
 export interface Caller {
@@ -19,8 +20,12 @@ export interface Caller {
   readonly tokenHash?: Uint8Array | undefined
   /** Id of the access token. */
   readonly tokenId?: string | undefined
-  /** Scopes of a personal access token; undefined for other tokens. */
+  /** Scopes of a personal access token, or of the token of an OAuth client; undefined: all rights of the role. */
   readonly scopes?: readonly TokenScope[] | undefined
+  /** Sign-in of a user without a static or personal token. */
+  readonly signIn?: SignIn | undefined
+  /** `client_id` of the OAuth client through which the user signed in. */
+  readonly oauthClient?: string | undefined
   /** IP address of the client, for the audit log. */
   readonly address?: string
   readonly requestId?: string
@@ -31,6 +36,13 @@ export interface Caller {
 /** Returns a stored message of a failure as a caller may read it: output of programs is for administrators. */
 export const messageFor = (caller: Caller, message: string): string =>
   isAdministrator(caller) ? message : withoutOutput(message)
+
+/**
+ * Returns the SHA-256 of what the caller authenticated with, which stays the same when an OAuth client refreshes its
+ * token; undefined in development mode.
+ */
+export const credentialOf = ({ signIn, tokenHash }: Pick<Caller, 'signIn' | 'tokenHash'>): Uint8Array | undefined =>
+  signIn?.credential ?? tokenHash
 
 export const developmentCaller: Caller = {
   kind: 'development',

@@ -7,6 +7,8 @@ import type {
   ItemKind,
   LeftOut,
   RegistryState,
+  SigningKey,
+  StoredClient,
   StoredGroup,
   StoredItem,
   StoredPolicy,
@@ -23,6 +25,7 @@ import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeader
 import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
 import { createPermitsBuilder, type Permits, type PolicySettings } from './permits.ts'
+import { createPeopleIndexer, type People, type SignedIn } from './people.ts'
 import { createPrincipal, createPrincipalIndexer } from './principal-index.ts'
 import { hasNamedAddress, namedAddressOf } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
@@ -136,10 +139,18 @@ export interface Catalog {
   /** Finds a caller by the SHA-256 of an access token that has not expired. */
   caller(tokenHash: Buffer): Caller | undefined
   /**
-   * Returns the caller in this catalog; undefined if the caller's token has expired or was revoked or replaced, or if
-   * the role has changed.
+   * Returns the caller in this catalog; undefined if the caller's token has expired or was revoked or replaced, if the
+   * sign-in has ended, or if the role has changed.
    */
   currentCaller(caller: Caller): Caller | undefined
+  /** Returns the caller of a verified token or browser session; undefined if it has ended, or if nobody may use it. */
+  signedInCaller(signedIn: SignedIn): Caller | undefined
+  /** Finds an MCP client by its name. */
+  client(name: string): StoredClient | undefined
+  /** People who sign in. */
+  readonly people: People
+  /** Public keys of the authorization server. */
+  readonly signingKeys: readonly SigningKey[]
   readonly listings: ListingCache
   readonly faults: readonly Fault[]
   /** Serialised pages of this catalog's lists, over MCP and over REST. */
@@ -315,6 +326,7 @@ export interface CatalogCache {
   readonly listings: ListingCache
   readonly permits: ReturnType<typeof createPermitsBuilder>
   readonly indexPrincipals: ReturnType<typeof createPrincipalIndexer>
+  readonly indexPeople: ReturnType<typeof createPeopleIndexer>
 }
 
 export const createCatalogCache = (): CatalogCache => ({
@@ -323,7 +335,8 @@ export const createCatalogCache = (): CatalogCache => ({
   principals: new WeakMap(),
   listings: createListingCache(),
   permits: createPermitsBuilder(),
-  indexPrincipals: createPrincipalIndexer()
+  indexPrincipals: createPrincipalIndexer(),
+  indexPeople: createPeopleIndexer()
 })
 
 /** Returns a function that builds the catalog's part of a stored record unless the cache has it. */
@@ -373,14 +386,25 @@ export function buildCatalog(
   const faults = servers.flatMap(({ fault }) => fault ?? [])
   const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup), faults)
   const principals = buildEach('principal', state.principals, buildOnce(cache.principals, createPrincipal), faults)
-  const permits = cache.permits(state.policies, groups, policySettings)
+  const { clients, ...index } = cache.indexPrincipals(principals)
+  const people = cache.indexPeople(state.principals, state.teams, state.tombstones)
+  const permits = cache.permits(state.policies, groups, policySettings, people)
   const byName = new Map(servers.map((server) => [server.name, server]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
     version: state.version,
     initialized: state.initialized,
     principals,
-    ...cache.indexPrincipals(principals),
+    ...index,
+    currentCaller(given) {
+      if (!given.signIn) return index.currentCaller(given)
+      if (given.signIn.kind === 'client') return clients.current(given)
+      return people.isActive(given.signIn, given.kind) ? given : undefined
+    },
+    signedInCaller: (signedIn) => (signedIn.signIn.kind === 'client' ? clients : people).callerOf(signedIn),
+    client: clients.byName,
+    people,
+    signingKeys: state.signingKeys,
     servers,
     server: (name) => byName.get(name),
     groups,
@@ -400,5 +424,8 @@ export const emptyCatalog: Catalog = buildCatalog({
   servers: [],
   groups: [],
   principals: [],
-  policies: []
+  policies: [],
+  teams: [],
+  tombstones: [],
+  signingKeys: []
 })

@@ -6,8 +6,9 @@ import { compilePolicies, type PolicySet } from '../domain/policy/policy-set.ts'
 import type { PolicyRule } from '../domain/policy/rule.ts'
 import type { Subject } from '../domain/policy/subject.ts'
 import type { StoredPolicy } from '../registry/model/model.ts'
-import type { Caller } from './caller.ts'
+import { principalIdOf, type Caller } from './caller.ts'
 import type { CatalogGroup, Fault } from './catalog.ts'
+import type { People } from './people.ts'
 
 /** How policies are applied, beside their contents. */
 export interface PolicySettings {
@@ -27,22 +28,25 @@ export interface Permits {
   /** Policies whose conditions cannot be compiled; such a policy refuses what it can. */
   readonly faults: readonly Fault[]
   of(caller: Caller): Permit
+  /** Returns a caller as policies see it, with the current groups and teams. */
+  subjectOf(caller: Caller): Subject
   /** Returns the permit where no policy decides. */
   fallbackOf(kind: Caller['kind'], allowList: Permit): Permit
   /** Returns the permit of a caller that need not exist. `allowList`: permit of an MCP client without policies. */
   ofSubject(subject: Subject, allowList: Permit): Permit
 }
 
-/** Permits kept beside those that callers hold: classes of callers who share them. */
-const MAX_CLASSES = 1_000
+type Memberships = Pick<People, 'membershipsOf' | 'revision'>
 
-/** Creates the permits for compiled policies. A caller without applicable rules gets the fallback itself. */
-export function createPermits(policies: PolicySet, byDefault: PolicySettings['byDefault']): Permits {
-  const byCaller = new WeakMap<Caller, Permit>()
+/** Permits kept beside those that callers hold: classes of callers who share them, and people who signed in. */
+const MAX_CLASSES = 1_000
+const MAX_PEOPLE = 20_000
+const USER = 'user:'
+
+/** Permits of classes of callers. A caller without applicable rules gets the fallback itself. */
+function createClassPermits(policies: PolicySet, fallbackOf: Permits['fallbackOf']): Permits['ofSubject'] {
   const byClass = new LRUCache<string, Permit>({ max: MAX_CLASSES })
-  const fallbackOf = (kind: Caller['kind'], allowed: Permit) =>
-    (kind === 'user' || kind === 'auditor') && byDefault === 'deny' ? noServers : allowed
-  const ofSubject = (subject: Subject, allowed: Permit) => {
+  return (subject, allowed) => {
     const fallback = fallbackOf(subject.kind, allowed)
     const indices = policies.classOf(subject)
     const key = `${fallback.contentHash} ${indices.join()}`
@@ -50,48 +54,107 @@ export function createPermits(policies: PolicySet, byDefault: PolicySettings['by
     if (!permit) byClass.set(key, (permit = policies.permitOf(indices, fallback)))
     return permit
   }
+}
+
+const createFallback =
+  (byDefault: PolicySettings['byDefault']): Permits['fallbackOf'] =>
+  (kind, allowed) =>
+    (kind === 'user' || kind === 'auditor') && byDefault === 'deny' ? noServers : allowed
+
+/** Creates the permits for compiled policies and the people of a catalog. `ofSubject`: permits of the policies' classes. */
+function createPermits(
+  policies: PolicySet,
+  byDefault: PolicySettings['byDefault'],
+  ofSubject: Permits['ofSubject'],
+  people: Memberships
+): Permits {
+  const byCaller = new WeakMap<Caller, Permit>()
+  // a person who signed in is another object with each request
+  const bySignIn = new LRUCache<string, Permit>({ max: MAX_PEOPLE })
+  const fallbackOf = createFallback(byDefault)
+  const subjectOf = ({ kind, name, key, oauthClient, scopes }: Caller): Subject => {
+    const id = principalIdOf(key)
+    const { groups, teams } = people.membershipsOf(id.startsWith(USER) ? id.slice(USER.length) : '')
+    // development mode has no policies
+    return { kind: kind === 'development' ? 'admin' : kind, name, groups, teams, oauthClient, scopes }
+  }
+  const ofPerson = (caller: Caller): Permit => {
+    const key = `${caller.kind} ${caller.key}`
+    let permit = bySignIn.get(key)
+    if (!permit) bySignIn.set(key, (permit = ofSubject(subjectOf(caller), caller.allowed)))
+    return permit
+  }
   return {
     byDefault,
     policies,
-    contentHash: policies.contentHash,
+    contentHash: policies.usesMemberships ? `${policies.contentHash} ${people.revision}` : policies.contentHash,
     faults: policies.faults.map(({ policy, error }) => ({ subject: `policy "${policy}"`, error })),
     fallbackOf,
     ofSubject,
+    subjectOf,
     of(caller) {
-      const { kind, name, allowed } = caller
+      const { kind, allowed, signIn } = caller
       if (!policies.hasRules || kind === 'development') return fallbackOf(kind, allowed)
+      if (signIn && kind !== 'client') return ofPerson(caller)
       let permit = byCaller.get(caller)
-      if (!permit) byCaller.set(caller, (permit = ofSubject({ kind, name }, allowed)))
+      if (!permit) byCaller.set(caller, (permit = ofSubject(subjectOf(caller), allowed)))
       return permit
     }
   }
 }
 
 /** Compiles policies; `groups` are those that their targets can name. */
-export function compilePermits(
+function compile(
   policies: readonly PolicyRule[],
   groups: readonly CatalogGroup[],
-  { byDefault, compileCondition }: PolicySettings
-): Permits {
-  const compiled = compilePolicies(policies, {
+  compileCondition: PolicySettings['compileCondition']
+): PolicySet {
+  return compilePolicies(policies, {
     groups: new Map(groups.map((group) => [group.stored.name, group.selections])),
     groupHashes: new Map(groups.map((group) => [group.stored.name, group.contentHash])),
     compileCondition
   })
-  return createPermits(compiled, byDefault)
 }
 
-/** Builds the permits of each catalog; unchanged policies and groups keep their permits, with all decisions. */
+/** Creates permits for policies that are not stored. */
+export function compilePermits(
+  policies: readonly PolicyRule[],
+  groups: readonly CatalogGroup[],
+  { byDefault, compileCondition }: PolicySettings,
+  people: Memberships
+): Permits {
+  const compiled = compile(policies, groups, compileCondition)
+  return createPermits(compiled, byDefault, createClassPermits(compiled, createFallback(byDefault)), people)
+}
+
+/**
+ * Builds the permits of each catalog. Unchanged policies and groups keep the permits of their classes, with all
+ * decisions; unchanged groups and teams of people keep those of the callers as well.
+ */
 export function createPermitsBuilder() {
   let key: readonly unknown[] = []
+  let compiled: PolicySet | undefined
+  let ofSubject: Permits['ofSubject'] | undefined
   let known: Permits | undefined
-  return (stored: readonly StoredPolicy[], groups: readonly CatalogGroup[], settings: PolicySettings): Permits => {
+  let revision = -1
+  return (
+    stored: readonly StoredPolicy[],
+    groups: readonly CatalogGroup[],
+    { byDefault, compileCondition }: PolicySettings,
+    people: Memberships
+  ): Permits => {
     const enabled = stored.filter((policy) => policy.enabled)
     const named = enabled.some(({ targets }) => targets.groups?.length) ? groups : []
-    const next = [settings.byDefault, settings.compileCondition, ...enabled, null, ...named]
-    if (known && next.length === key.length && next.every((part, i) => part === key[i])) return known
-    key = next
-    known = compilePermits(enabled, named, settings)
+    const next = [byDefault, compileCondition, ...enabled, null, ...named]
+    const isSame = next.length === key.length && next.every((part, i) => part === key[i])
+    if (known && isSame && people.revision === revision) return known
+    if (!isSame || !compiled || !ofSubject) {
+      compiled = compile(enabled, named, compileCondition)
+      ofSubject = createClassPermits(compiled, createFallback(byDefault))
+      key = next
+    }
+    revision = people.revision
+    known = createPermits(compiled, byDefault, ofSubject, people)
     return known
   }
 }

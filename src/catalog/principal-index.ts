@@ -1,8 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
+import { credentialsDigest } from '../domain/access/client-credentials.ts'
 import { allServers, parseAllowList } from '../domain/policy/allow-list.ts'
-import type { StoredPrincipal, StoredToken } from '../registry/model/model.ts'
+import type { Permit } from '../domain/policy/permit.ts'
+import type { SignIn, StoredClient, StoredPrincipal, StoredToken } from '../registry/model/model.ts'
 import type { Catalog, Credential, Principal } from './catalog.ts'
 import type { Caller } from './caller.ts'
+import type { SignedIn } from './people.ts'
 
 /**
  * Returns the caller that authenticates with a token. Users may use every server; over MCP only with a token of that
@@ -35,7 +38,60 @@ const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
 
 const hasExpired = ({ expiresAt }: Credential, now: number) => expiresAt !== null && expiresAt <= now
 
-type PrincipalIndex = Pick<Catalog, 'credentials' | 'caller' | 'currentCaller' | 'nextExpiry'>
+/** MCP clients that authenticate with tokens of the authorization server, which they get as themselves. */
+interface ClientIndex {
+  byName(name: string): StoredClient | undefined
+  /** Returns the caller of a token; undefined if the client was removed, or its own token or keys were replaced since. */
+  callerOf(signedIn: SignedIn): Caller | undefined
+  /** Returns the caller with its current allow list. */
+  current(given: Caller): Caller | undefined
+}
+
+function indexClients(all: readonly Principal[]): ClientIndex {
+  const byId = new Map<
+    string,
+    { readonly stored: StoredClient; readonly allowed: Permit; digest: Buffer | undefined }
+  >()
+  const byName = new Map<string, StoredClient>()
+  for (const { stored, credentials } of all) {
+    const [credential] = credentials
+    if (stored.kind !== 'client' || !credential) continue
+    byId.set(stored.id, { stored, allowed: credential.caller.allowed, digest: undefined })
+    byName.set(stored.name, stored)
+  }
+  const find = ({ principalId, credential }: SignIn) => {
+    const found = byId.get(principalId)
+    if (!found) return undefined
+    found.digest ??= credentialsDigest(found.stored)
+    return found.digest.equals(credential) ? found : undefined
+  }
+  const callers = new WeakMap<SignIn, Caller>()
+  return {
+    byName: (name) => byName.get(name),
+    callerOf({ signIn }) {
+      const found = find(signIn)
+      if (!found) return undefined
+      let caller = callers.get(signIn)
+      if (!caller) {
+        const { stored, allowed } = found
+        const { id, name } = stored
+        // what was opened with such a token ends with it, and not with the client's own token
+        caller = { kind: 'client', name, key: `client:${id}/oauth`, allowed, signIn }
+        callers.set(signIn, caller)
+      }
+      return caller
+    },
+    current(given) {
+      const found = find(given.signIn!)
+      if (!found || given.kind !== 'client') return undefined
+      return given.allowed === found.allowed ? given : { ...given, allowed: found.allowed }
+    }
+  }
+}
+
+interface PrincipalIndex extends Pick<Catalog, 'credentials' | 'caller' | 'currentCaller' | 'nextExpiry'> {
+  readonly clients: ClientIndex
+}
 
 /**
  * Indexes principals by token hash and by key. Tokens that have expired are left out; those that expire later are
@@ -56,6 +112,7 @@ function indexPrincipals(all: readonly Principal[], now = Date.now()): Principal
     }
   }
   return {
+    clients: indexClients(all),
     credentials: byKey,
     nextExpiry: nextExpiry === Infinity ? undefined : nextExpiry,
     caller(tokenHash) {

@@ -1,3 +1,5 @@
+import { decodePercent } from '../domain/loose-uri.ts'
+
 /**
  * Form of a resource's address at an endpoint: the server's own URI, or an address that also names the server, which is
  * `ui://<server>/…` for interfaces of MCP Apps, `skill://<server>/…` for files of skills, and `towpath://<server>/…` for
@@ -26,10 +28,14 @@ const APP = /^ui:\/\//i
 /** Schemes of which every address names its server in its first segment. */
 const NAMED = /^(?:ui|skill):\/\//i
 
-/** Removes the characters that URL parsers ignore: white space in front, tabs and line ends anywhere. */
-const withoutIgnored = (uri: string) => (/^[^\0- ]/.test(uri) && !/[\t\n\r]/.test(uri) ? uri : removeIgnored(uri))
 // oxlint-disable-next-line no-control-regex -- these are the characters
-const removeIgnored = (uri: string) => uri.replace(/[\t\n\r]/g, '').replace(/^[\0- ]+/, '')
+const ignoredInFront = /^[\0- \s\p{Cf}]+/u
+/**
+ * Removes the characters that URL parsers or programs in front of them ignore: white space and invisible characters in
+ * front, tabs and line ends anywhere.
+ */
+const withoutIgnored = (uri: string) =>
+  /^[!-~]/.test(uri) && !/[\t\n\r]/.test(uri) ? uri : uri.replace(/[\t\n\r]/g, '').replace(ignoredInFront, '')
 
 /** Returns true for the address of an interface, also in spellings that only lenient parsers accept. */
 export const isAppUri = (uri: string): boolean => APP.test(withoutIgnored(uri))
@@ -69,21 +75,6 @@ export const addressOf = (server: string, uri: string): string =>
 export function formatAddress(form: AddressForm, server: string, uri: string): string {
   if (form === 'own') return uri
   return form === 'named' ? addressOf(server, uri) : aliasOf(server, uri)
-}
-
-/** Limit of percent-decoding: more layers are not decoded by any client. */
-const MAX_DECODING = 4
-
-function decodePercent(text: string): string {
-  let decoded = text
-  for (let i = 0; i < MAX_DECODING && decoded.includes('%'); i++) {
-    try {
-      decoded = decodeURIComponent(decoded)
-    } catch {
-      return decoded
-    }
-  }
-  return decoded
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isEvasiveUri, looseUri } from '../domain/loose-uri.ts'
 import type { StoredItem } from '../registry/model/model.ts'
 import { skillRootOf } from './skill-entry.ts'
 
@@ -9,36 +10,6 @@ export interface SkillFolders {
    */
   stateOf(uri: string): 'enabled' | 'disabled' | undefined
 }
-
-/** Limit of rounds of decoding: more layers are not decoded by any server. */
-const MAX_ROUNDS = 4
-
-/** A URI in the form that all spellings share which some server may read as the same file. */
-interface LooseUri {
-  readonly scheme: string
-  readonly path: string
-}
-
-function decode(text: string): string {
-  let decoded = text
-  for (let round = 0; round < MAX_ROUNDS && decoded.includes('%'); round++) {
-    try {
-      decoded = decodeURIComponent(decoded)
-    } catch {
-      return decoded
-    }
-  }
-  return decoded
-}
-
-function looseUri(uri: string): LooseUri {
-  const decoded = decode(uri).toLowerCase().trim()
-  const colon = decoded.indexOf(':')
-  const rest = decoded.slice(colon + 1).replace(/[?#].*$/s, '')
-  return { scheme: decoded.slice(0, colon), path: rest.replace(/[\\/]+/g, '/').replace(/^\/|\/$/g, '') }
-}
-
-const hasDots = (path: string) => path.split('/').some((segment) => segment === '.' || segment === '..')
 
 const none: SkillFolders = { stateOf: () => undefined }
 
@@ -57,8 +28,8 @@ export function createSkillFolders(items: readonly StoredItem[]): SkillFolders {
   return {
     stateOf(uri) {
       const { scheme, path } = looseUri(uri)
-      // servers read these segments in different ways, so that they may lead to a disabled skill
-      if (disabledSchemes.has(scheme) && hasDots(path)) return 'disabled'
+      // servers read such URIs in different ways, so that they may lead to a disabled skill
+      if (disabledSchemes.has(scheme) && isEvasiveUri(uri)) return 'disabled'
       let found: 'disabled' | undefined
       for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
         const isEnabled = roots.get(`${scheme}:${path.slice(0, end)}`)

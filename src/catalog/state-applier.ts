@@ -1,4 +1,4 @@
-import type { RegistryState } from '../registry/model/model.ts'
+import type { RegistryState, StoredPolicy } from '../registry/model/model.ts'
 import { buildCatalog, createCatalogCache, type Catalog } from './catalog.ts'
 import { loadConditions, type CompileCondition } from '../domain/policy/condition.ts'
 import type { PolicySettings } from './permits.ts'
@@ -10,6 +10,8 @@ export interface StateApplierOptions {
   readonly toolNames: ToolNames
   /** Permission of users where no policy decides. */
   readonly policyDefault: PolicySettings['byDefault']
+  /** Policies that are not in the registry; each replaces the stored one of its name. */
+  readonly filePolicies?: readonly StoredPolicy[] | undefined
   /** Serves the catalog and returns the steps that must follow, the most urgent first. Must not throw. */
   readonly swap: (next: Catalog) => readonly (() => void)[]
   readonly onApplied: (ms: number) => void
@@ -42,8 +44,24 @@ function problemOf({ faults }: Catalog, failures: number): string | undefined {
   return failures > 0 ? 'the last change of the registry is only partly in effect; the log says why' : undefined
 }
 
+/** Returns the function that adds the policies of a file to stored ones, and logs which of those it replaces. */
+function createPolicyMerge(filePolicies: readonly StoredPolicy[], log: StateApplierOptions['log']) {
+  const names = new Set(filePolicies.map(({ name }) => name))
+  let logged = ''
+  return (stored: readonly StoredPolicy[]): readonly StoredPolicy[] => {
+    const replaced = stored.filter(({ name }) => names.has(name)).map(({ name }) => name)
+    if (replaced.length > 0 && replaced.join() !== logged) {
+      const policies = replaced.slice(0, MAX_NAMED)
+      log.warn({ policies, count: replaced.length }, 'stored policies have no effect: the policy file has their names')
+    }
+    logged = replaced.join()
+    return [...filePolicies, ...stored.filter(({ name }) => !names.has(name))]
+  }
+}
+
 export function createStateApplier(options: StateApplierOptions): StateApplier {
-  const { catalog, toolNames, policyDefault: byDefault, swap, onApplied, log } = options
+  const { catalog, toolNames, policyDefault: byDefault, filePolicies = [], swap, onApplied, log } = options
+  const withFile = createPolicyMerge(filePolicies, log)
   const cache = createCatalogCache()
   let problem: string | undefined
   let latest: RegistryState | undefined
@@ -91,7 +109,8 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
     reapply() {
       if (latest) applyNow(latest)
     },
-    apply(state) {
+    apply(stored) {
+      const state = filePolicies.length === 0 ? stored : { ...stored, policies: withFile(stored.policies) }
       latest = state
       const needsConditions = compileCondition === undefined && state.policies.some(({ when }) => when !== null)
       return needsConditions ? loadAndApply(state) : applyNow(state)

@@ -55,7 +55,8 @@ Every command except \`start\` and \`migrate\` talks to a gateway over HTTP. Thi
 
 Data goes to stdout, everything else to stderr. The URL of the gateway comes from \`--registry\`, else \`TOWPATH_REGISTRY\`, else
 \`registry_url\` in \`~/.towpath.conf\`, else \`http://127.0.0.1:8080\`. The access token comes from \`TOWPATH_TOKEN\`, else
-\`access_token\` in that file. It is sent with every request, wherever the URL comes from.
+the sign-in at that gateway by \`towpath login\`, which is renewed by itself, else \`access_token\` in that file; the latter is
+sent with every request, wherever the URL comes from.
 
 In the strings of every JSON or YAML file, \`\${VAR}\` is replaced from the environment. If any variable is not set, the
 command lists all unset variables with their places and sends nothing.

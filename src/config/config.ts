@@ -41,6 +41,8 @@ export interface Config {
   readonly docs: 'on' | 'admin' | 'off'
   /** Without a trailing slash; undefined: derived from each request. */
   readonly publicUrl: string | undefined
+  /** URL of the metadata document by which authorization servers of upstreams know the gateway. */
+  readonly upstreamClientId: string | undefined
   /** Trace context sent to upstreams. */
   readonly traceContext: 'off' | 'own' | 'all'
   /** Host names (no port) accepted besides loopback names and the public URL's; null: any (enterprise default). */
@@ -72,8 +74,11 @@ export interface Config {
   readonly egress: EgressRules
   /** Treatment of results that contain secrets of their own server. */
   readonly resultSecrets: 'redact' | 'block' | 'off'
+  readonly auth: AuthConfig
   /** Permission of users where no policy decides. */
   readonly policyDefault: 'allow' | 'deny'
+  /** Path of a file with policies. */
+  readonly policyFile: string | undefined
   /** Treatment of items whose names clients cannot use. */
   readonly toolNames: 'leave-out' | 'rename' | 'keep'
   readonly spareSessions: number
@@ -148,6 +153,72 @@ export interface Config {
     readonly memoryPercent: number
     readonly eventLoopLagMs: number
   }
+}
+
+/** The company's identity provider, and what its claims about a person mean. */
+export interface ProviderConfig {
+  readonly issuer: string
+  /** Path of the claim with the groups, separated by dots. */
+  readonly groupsClaim: string
+  readonly nameClaim: string
+  readonly adminGroups: readonly string[]
+  readonly auditorGroups: readonly string[]
+  /** Empty: everybody may sign in. */
+  readonly requiredGroups: readonly string[]
+  /** In lower case; empty: any. */
+  readonly allowedDomains: readonly string[]
+  readonly claimsMaxAgeMs: number
+  /** `scim`: only users that the SCIM client has created may sign in. */
+  readonly provision: 'jit' | 'scim'
+}
+
+/** OpenID provider at which people sign in. */
+export interface OidcConfig extends ProviderConfig {
+  readonly clientId: string
+  /** Undefined: the gateway is a public client. */
+  readonly clientSecret: string | undefined
+  /** Undefined: what the provider announces. */
+  readonly clientAuth: 'client_secret_basic' | 'client_secret_post' | undefined
+  /** Separated by spaces. */
+  readonly scopes: string
+}
+
+/** Provider that is itself the authorization server of the MCP endpoints. */
+export interface ExternalConfig extends ProviderConfig {
+  /** Values of `aud` that count besides the addresses of the endpoints. */
+  readonly audience: readonly string[]
+  /** Scopes that clients are told to ask the provider for. */
+  readonly scopes: readonly string[]
+}
+
+/** Ways to authenticate in enterprise mode. */
+export interface AuthConfig {
+  /**
+   * `embedded`: people sign in, and the gateway is the authorization server of its MCP endpoints. `external`: the identity
+   * provider is.
+   */
+  readonly way: 'tokens' | 'embedded' | 'external'
+  /** Undefined: nobody signs in at a provider. */
+  readonly oidc: OidcConfig | undefined
+  /** Undefined unless `way` is `external`. */
+  readonly external: ExternalConfig | undefined
+  /** Token of the SCIM client; undefined: there are no routes for it. */
+  readonly scimToken: string | undefined
+  /** Invited people sign in with a password. */
+  readonly localSignIn: boolean
+  readonly breakGlass: boolean
+  readonly dcr: 'on' | 'off' | 'approve'
+  readonly accessTokenMs: number
+  /** Time without use. */
+  readonly refreshTokenMs: number
+  readonly browserSessionIdleMs: number
+  readonly browserSessionMs: number
+  readonly cimd: boolean
+  /** Host names of client metadata documents; undefined: any. */
+  readonly cimdHosts: readonly string[] | undefined
+  readonly redirectSchemes: readonly string[]
+  /** Issuers whose assertions about people are taken for tokens (ID-JAG). */
+  readonly idJagIssuers: readonly string[]
 }
 
 /** Command-line flags; undefined if not given. */
@@ -359,6 +430,100 @@ function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
   )
 }
 
+function readOidc(read: Reader): OidcConfig | undefined {
+  const [issuer, clientId] = [read('oidcIssuer'), read('oidcClientId')]
+  if (issuer === undefined && clientId === undefined) return undefined
+  if (issuer === undefined || clientId === undefined) {
+    throw new ConfigError('TOWPATH_OIDC_ISSUER and TOWPATH_OIDC_CLIENT_ID belong together; set both')
+  }
+  return {
+    ...readProvider(read, issuer),
+    clientId,
+    clientSecret: read('oidcClientSecret'),
+    clientAuth: read('oidcClientAuth'),
+    scopes: read('oidcScopes')
+  }
+}
+
+const readProvider = (read: Reader, issuer: string): ProviderConfig => ({
+  issuer,
+  groupsClaim: read('oidcGroupsClaim'),
+  nameClaim: read('oidcNameClaim'),
+  adminGroups: read('oidcAdminGroups') ?? [],
+  auditorGroups: read('oidcAuditorGroups') ?? [],
+  requiredGroups: read('oidcRequiredGroups') ?? [],
+  allowedDomains: (read('oidcAllowedDomains') ?? []).map((domain) => domain.toLowerCase()),
+  claimsMaxAgeMs: read('oidcClaimsMaxAgeMs'),
+  provision: read('oidcProvision')
+})
+
+function readExternal(read: Reader): ExternalConfig {
+  const issuer = read('oidcIssuer')
+  if (issuer === undefined) throw new ConfigError('TOWPATH_AUTH=external needs TOWPATH_OIDC_ISSUER')
+  const scopes = read('externalScopes')?.split(' ') ?? []
+  return { ...readProvider(read, issuer), audience: read('externalAudience') ?? [], scopes }
+}
+
+/** In development mode everybody is the only user. */
+function readAuth(read: Reader): AuthConfig {
+  const way = read('mode') === 'enterprise' ? read('auth') : 'tokens'
+  const isExternal = way === 'external'
+  return {
+    way,
+    oidc: isExternal ? undefined : readOidc(read),
+    external: isExternal ? readExternal(read) : undefined,
+    ...readSignIn(read)
+  }
+}
+
+const readSignIn = (read: Reader): Omit<AuthConfig, 'way' | 'oidc' | 'external'> => ({
+  scimToken: read('scimToken'),
+  localSignIn: read('localSignIn'),
+  breakGlass: read('breakGlass'),
+  dcr: read('oauthDcr'),
+  accessTokenMs: read('accessTokenMs'),
+  refreshTokenMs: read('refreshTokenMs'),
+  browserSessionIdleMs: read('browserSessionIdleMs'),
+  browserSessionMs: read('browserSessionMs'),
+  cimd: read('oauthCimd'),
+  cimdHosts: read('oauthCimdHosts'),
+  redirectSchemes: read('oauthRedirectSchemes'),
+  idJagIssuers: read('idJagIssuers') ?? []
+})
+
+/** Refuses settings of sign-in that would have no effect, or let nobody in. */
+function checkSignIn({ way, oidc, external, localSignIn, scimToken, idJagIssuers }: AuthConfig): void {
+  if (idJagIssuers.length > 0 && (way !== 'embedded' || !oidc)) {
+    throw new ConfigError('TOWPATH_ID_JAG_ISSUERS needs TOWPATH_AUTH=embedded and TOWPATH_OIDC_ISSUER')
+  }
+  if (localSignIn && way !== 'embedded') throw new ConfigError('TOWPATH_LOCAL_SIGN_IN=on needs TOWPATH_AUTH=embedded')
+  const provider = oidc ?? external
+  if (scimToken !== undefined && (way === 'tokens' || !provider)) {
+    throw new ConfigError('TOWPATH_SCIM_TOKEN needs TOWPATH_AUTH=embedded or external, and TOWPATH_OIDC_ISSUER')
+  }
+  if (provider?.provision === 'scim' && scimToken === undefined) {
+    throw new ConfigError('TOWPATH_OIDC_PROVISION=scim needs TOWPATH_SCIM_TOKEN')
+  }
+}
+
+/** A file with policies that would have no effect is a mistake: development mode lets everybody do everything. */
+function checkPolicyFile({ mode, policyFile }: Config): void {
+  if (mode === 'development' && policyFile !== undefined)
+    throw new ConfigError('TOWPATH_POLICY_FILE needs SERVER_MODE=enterprise')
+}
+
+/** Requires an address for sign-in that nobody on the way can read or change (OAuth 2.1, 1.5). */
+function checkAuth({ mode, auth, publicUrl }: Config): void {
+  if (mode === 'enterprise') checkSignIn(auth)
+  if (auth.way === 'tokens') return
+  const url = publicUrl === undefined ? undefined : new URL(publicUrl)
+  if (url && (url.protocol === 'https:' || isLoopback(url.hostname))) return
+  throw new ConfigError(
+    `TOWPATH_AUTH=${auth.way} needs TOWPATH_PUBLIC_URL, the address of the gateway for clients: ` +
+      'https://…, or http://… with a loopback host'
+  )
+}
+
 /**
  * Reads flags, variables and the files named by variables. Pure except for `readFile` and `host`. Throws ConfigError.
  * `warnings` are lines to print at start.
@@ -373,6 +538,7 @@ export function readConfig(
   const mode = read('mode')
   const isEnterprise = mode === 'enterprise'
   const databaseUrl = read('databaseUrl') ?? urlOfParts(read)
+  const auth = readAuth(read)
   const config: Config = {
     mode,
     host: read('host') ?? (isEnterprise ? '0.0.0.0' : '127.0.0.1'),
@@ -391,6 +557,7 @@ export function readConfig(
     traces: read('otlpEndpoint') !== undefined && read('otel') !== false,
     docs: read('docs'),
     publicUrl: read('publicUrl'),
+    upstreamClientId: read('upstreamClientId'),
     traceContext: read('traceContext'),
     allowedHosts: read('allowedHosts') ?? (isEnterprise ? null : []),
     allowedOrigins: read('allowedOrigins') ?? [],
@@ -401,7 +568,9 @@ export function readConfig(
     stdio: readStdio(read, env),
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
     resultSecrets: read('resultSecrets'),
-    policyDefault: read('policyDefault'),
+    auth,
+    policyDefault: read('policyDefault') ?? (auth.way === 'tokens' ? 'allow' : 'deny'),
+    policyFile: read('policyFile'),
     toolNames: read('toolNames'),
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
@@ -412,5 +581,7 @@ export function readConfig(
     limits: readLimits(read)
   }
   checkKey(config)
+  checkAuth(config)
+  checkPolicyFile(config)
   return { config, warnings: warningsOf(config, env, flags) }
 }

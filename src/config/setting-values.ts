@@ -1,4 +1,5 @@
 import { parseEgressEntry } from '../domain/network/egress.ts'
+import { isLoopback } from '../domain/network/loopback.ts'
 import { isToken, TOKEN_RULE } from '../domain/tokens.ts'
 
 /** An invalid value. `readConfig` prefixes the message with the name of the variable or flag. */
@@ -58,6 +59,49 @@ export const publicUrl = (given: string) => {
   if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) fail(rule)
   return url.href.replace(/\/+$/, '')
 }
+
+/** URL of a client metadata document: `https`, with a path (draft-ietf-oauth-client-id-metadata-document). */
+export const clientDocumentUrl = (given: string) => {
+  const rule = 'must be an https:// URL with a path, without user and fragment'
+  const url = parsedUrl(given, rule)
+  const isPlain = url.protocol === 'https:' && !url.username && !url.password && !url.hash && url.pathname !== '/'
+  return isPlain && url.href === given ? given : fail(rule)
+}
+
+/** Issuer of an OpenID provider, compared byte by byte with the `iss` of its tokens (OpenID Connect Discovery 1.0, 2). */
+export const issuer = (given: string) => {
+  const rule = 'must be an https:// URL (http:// for a loopback address) without query and fragment'
+  const url = parsedUrl(given, rule)
+  const isSecure = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
+  return isSecure && !url.username && !url.password && !url.search && !url.hash ? given : fail(rule)
+}
+
+/** Such issuers, separated by commas. */
+export const issuers = (given: string) => list(given).map(issuer)
+
+/** Values of the claim `aud` (RFC 7519 4.1.3), separated by commas; at least one. */
+export const audiences = (given: string) => {
+  const all = list(given)
+  const isUsable = all.length > 0 && all.every((each) => /^[\x21-\x7e]{1,512}$/.test(each))
+  return isUsable ? all : fail('must list audiences such as api://towpath, separated by commas')
+}
+
+/** Scopes (RFC 6749 3.3), separated by spaces. */
+export const scopes = (given: string) =>
+  /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(given)
+    ? given
+    : fail('must list scopes, separated by spaces')
+
+/** Texts separated by commas, such as names of groups. */
+export const names = (given: string) => list(given)
+
+/** Scheme names without the colon (RFC 3986 3.1). */
+export const schemes = (given: string) =>
+  list(given).map((entry) =>
+    /^[a-z][a-z0-9+.-]{0,63}$/i.test(entry) && !/^(?:https?|javascript|data|file|blob|about|vbscript)$/i.test(entry)
+      ? entry.toLowerCase()
+      : fail('must list private URI schemes such as cursor, separated by commas')
+  )
 
 export const otlpEndpoint = (given: string) => {
   const rule = 'must be an http:// or https:// URL'

@@ -5,7 +5,14 @@ import {
   integer,
   onOff,
   databaseUrl,
+  clientDocumentUrl,
   publicUrl,
+  audiences,
+  issuer,
+  issuers,
+  scopes,
+  names,
+  schemes,
   otlpEndpoint,
   origins,
   hosts,
@@ -134,6 +141,181 @@ export const settings = {
     about: 'Enterprise mode: required by `POST /init` as `Authorization: Bearer <secret>`.',
     parse: token
   },
+  auth: {
+    variable: `${ENV_PREFIX}AUTH`,
+    fallback: 'tokens',
+    about:
+      'Enterprise mode: `tokens` (access tokens from an administrator), `embedded`: also [sign-in](../how-to/single-sign-on.md), for which the gateway is the authorization server of its MCP endpoints, or `external`: MCP endpoints also take [access tokens of the identity provider](../how-to/single-sign-on.md#tokens-of-the-provider-itself-external-mode). The latter two need `TOWPATH_PUBLIC_URL`, with `https` unless the host is loopback.',
+    parse: oneOf('tokens', 'embedded', 'external')
+  },
+  oidcIssuer: {
+    variable: `${ENV_PREFIX}OIDC_ISSUER`,
+    about: 'Issuer of the OpenID provider at which people sign in, exactly as in its tokens.',
+    parse: issuer
+  },
+  oidcClientId: {
+    variable: `${ENV_PREFIX}OIDC_CLIENT_ID`,
+    about: 'Client id of the gateway at the provider. Its redirect URI is `<public URL>/auth/callback`.',
+    parse: text
+  },
+  oidcClientSecret: {
+    variable: `${ENV_PREFIX}OIDC_CLIENT_SECRET`,
+    file: true,
+    secret: true,
+    about: 'Client secret of the gateway at the provider; without it, the gateway is a public client.',
+    parse: text
+  },
+  oidcClientAuth: {
+    variable: `${ENV_PREFIX}OIDC_CLIENT_AUTH`,
+    otherwise: '`client_secret_basic`, unless the provider announces only the other',
+    about:
+      'How the client secret is sent to the provider: `client_secret_basic` (header) or `client_secret_post` (body). Set the latter if the provider refuses a right secret with `invalid_client`.',
+    parse: oneOf('client_secret_basic', 'client_secret_post')
+  },
+  oidcScopes: {
+    variable: `${ENV_PREFIX}OIDC_SCOPES`,
+    fallback: 'openid profile email',
+    about: 'Scopes that the provider is asked for.',
+    parse: text
+  },
+  oidcGroupsClaim: {
+    variable: `${ENV_PREFIX}OIDC_GROUPS_CLAIM`,
+    fallback: 'groups',
+    about: 'Claim with the groups of a person, as a path such as `realm_access.roles`.',
+    parse: text
+  },
+  oidcNameClaim: {
+    variable: `${ENV_PREFIX}OIDC_NAME_CLAIM`,
+    fallback: 'preferred_username',
+    about: 'Claim with the name of a new user; if it is missing, `email`, then `sub`.',
+    parse: text
+  },
+  oidcAdminGroups: {
+    variable: `${ENV_PREFIX}OIDC_ADMIN_GROUPS`,
+    about: 'Groups whose people are administrators, separated by commas.',
+    parse: names
+  },
+  oidcAuditorGroups: {
+    variable: `${ENV_PREFIX}OIDC_AUDITOR_GROUPS`,
+    about: 'Groups whose people are auditors, separated by commas.',
+    parse: names
+  },
+  oidcRequiredGroups: {
+    variable: `${ENV_PREFIX}OIDC_REQUIRED_GROUPS`,
+    otherwise: 'everybody at the provider',
+    about: 'Groups of which a person must belong to at least one to sign in, separated by commas.',
+    parse: names
+  },
+  oidcAllowedDomains: {
+    variable: `${ENV_PREFIX}OIDC_ALLOWED_DOMAINS`,
+    otherwise: 'any',
+    about: 'Domains of verified e-mail addresses that may sign in, separated by commas.',
+    parse: names
+  },
+  oidcClaimsMaxAgeMs: {
+    variable: `${ENV_PREFIX}OIDC_CLAIMS_MAX_AGE_MS`,
+    fallback: '43200000',
+    about:
+      'Time after which the groups of a person are too old: clients cannot renew their tokens until the person signs in again.',
+    parse: duration
+  },
+  oidcProvision: {
+    variable: `${ENV_PREFIX}OIDC_PROVISION`,
+    fallback: 'jit',
+    about:
+      '`jit`: whoever may sign in becomes a user at the first sign-in. `scim`: only users that a [SCIM client](../how-to/single-sign-on.md#users-from-the-provider-scim) has created.',
+    parse: oneOf('jit', 'scim')
+  },
+  scimToken: {
+    variable: `${ENV_PREFIX}SCIM_TOKEN`,
+    file: true,
+    secret: true,
+    about:
+      'Token with which the provider creates, changes and suspends users and groups at `/scim/v2` (SCIM 2.0). Without it these routes do not exist.',
+    parse: token
+  },
+  localSignIn: {
+    variable: `${ENV_PREFIX}LOCAL_SIGN_IN`,
+    fallback: 'off',
+    about:
+      'With `TOWPATH_AUTH=embedded`: lets [people whom an administrator has invited](../how-to/single-sign-on.md#local-accounts) sign in with a password, with or without an OpenID provider.',
+    parse: onOff
+  },
+  breakGlass: {
+    variable: `${ENV_PREFIX}BREAK_GLASS`,
+    fallback: 'on',
+    about:
+      'With sign-in: lets an administrator sign in with a static access token for an hour, also while the provider is down.',
+    parse: onOff
+  },
+  oauthDcr: {
+    variable: `${ENV_PREFIX}OAUTH_DCR`,
+    fallback: 'on',
+    about:
+      'Dynamic registration of OAuth clients (RFC 7591). `approve`: people can let a client in once an administrator has approved it.',
+    parse: oneOf('on', 'off', 'approve')
+  },
+  accessTokenMs: {
+    variable: `${ENV_PREFIX}ACCESS_TOKEN_MS`,
+    fallback: '600000',
+    about: 'Life of the access tokens of OAuth clients: a minute to an hour.',
+    parse: integer(60_000, 3_600_000)
+  },
+  refreshTokenMs: {
+    variable: `${ENV_PREFIX}REFRESH_TOKEN_MS`,
+    fallback: '2592000000',
+    about: 'Time without use after which an OAuth client has to be let in again: an hour to 90 days.',
+    parse: integer(3_600_000, 7_776_000_000)
+  },
+  browserSessionIdleMs: {
+    variable: `${ENV_PREFIX}BROWSER_SESSION_IDLE_MS`,
+    fallback: '43200000',
+    about: 'Time without use after which a browser session ends: ten minutes to seven days.',
+    parse: integer(600_000, 604_800_000)
+  },
+  browserSessionMs: {
+    variable: `${ENV_PREFIX}BROWSER_SESSION_MS`,
+    fallback: '604800000',
+    about: 'Time after which a browser session ends in any case: ten minutes to seven days.',
+    parse: integer(600_000, 604_800_000)
+  },
+  oauthCimd: {
+    variable: `${ENV_PREFIX}OAUTH_CIMD`,
+    fallback: 'on',
+    about: 'OAuth clients whose id is the URL of a document that describes them (client ID metadata documents).',
+    parse: onOff
+  },
+  oauthCimdHosts: {
+    variable: `${ENV_PREFIX}OAUTH_CIMD_HOSTS`,
+    otherwise: 'any',
+    about: 'Hosts of such documents, separated by commas.',
+    parse: hosts
+  },
+  oauthRedirectSchemes: {
+    variable: `${ENV_PREFIX}OAUTH_REDIRECT_SCHEMES`,
+    fallback: 'cursor,vscode,vscode-insiders,windsurf,claude,jetbrains',
+    about: 'Private URI schemes that redirect URIs of OAuth clients may have besides `https` and `http` on loopback.',
+    parse: schemes
+  },
+  externalAudience: {
+    variable: `${ENV_PREFIX}EXTERNAL_AUDIENCE`,
+    otherwise: 'the addresses of the endpoints only',
+    about:
+      'With `TOWPATH_AUTH=external`: values of `aud` that access tokens may have instead of the address of the endpoint, such as `api://towpath`, separated by commas. Tokens of the type `JWT`, and not only `at+jwt`, are then taken too.',
+    parse: audiences
+  },
+  externalScopes: {
+    variable: `${ENV_PREFIX}EXTERNAL_SCOPES`,
+    about:
+      'With `TOWPATH_AUTH=external`: scopes for which MCP clients are told to ask the provider, separated by spaces, so that it issues tokens with the right audience.',
+    parse: scopes
+  },
+  idJagIssuers: {
+    variable: `${ENV_PREFIX}ID_JAG_ISSUERS`,
+    about:
+      'Issuers of identity providers whose assertions (ID-JAG) authenticated clients exchange for access tokens of people, separated by commas: [enterprise-managed authorization](../how-to/single-sign-on.md#access-that-the-provider-grants-enterprise-managed-authorization). Needs `TOWPATH_AUTH=embedded` and `TOWPATH_OIDC_ISSUER`, whose rules apply.',
+    parse: issuers
+  },
   staleLimitS: {
     variable: `${ENV_PREFIX}STALE_LIMIT`,
     otherwise: '`0`; in enterprise mode `3600`',
@@ -216,6 +398,13 @@ export const settings = {
     otherwise: 'from the request',
     about: 'URL at which clients reach the gateway. Its host and origin are always accepted.',
     parse: publicUrl
+  },
+  upstreamClientId: {
+    variable: `${ENV_PREFIX}UPSTREAM_CLIENT_ID`,
+    otherwise: 'the gateway registers at each',
+    about:
+      'Client id of the gateway at the authorization servers of upstreams that read [client metadata documents](../how-to/upstream-oauth.md#client-metadata-document): the `https` URL of a copy of `/.well-known/oauth-client` that they can reach.',
+    parse: clientDocumentUrl
   },
   allowedHosts: {
     variable: `${ENV_PREFIX}ALLOWED_HOSTS`,
@@ -318,10 +507,16 @@ export const settings = {
   },
   policyDefault: {
     variable: `${ENV_PREFIX}POLICY_DEFAULT`,
-    fallback: 'allow',
+    otherwise: '`allow`; with `TOWPATH_AUTH=embedded` `deny`',
     about:
       'Use of tools, prompts and resources by users for whom no [policy](../how-to/policies.md) decides: `allow` or `deny`. MCP clients have their allow lists; administrators are allowed.',
     parse: oneOf('allow', 'deny')
+  },
+  policyFile: {
+    variable: `${ENV_PREFIX}POLICY_FILE`,
+    about:
+      'YAML or JSON file with [policies](../how-to/policies.md#policies-from-a-file), in enterprise mode. It is read at the start, and must be the same for every replica. Its policies cannot be changed over REST.',
+    parse: text
   },
   spareSessions: {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,

@@ -1,11 +1,12 @@
-import { scopesFor, type Role, type TokenScope } from '../domain/access/access.ts'
+import { canHaveScope, scopesFor, type Role, type TokenScope } from '../domain/access/access.ts'
 import type { Caller } from '../catalog/caller.ts'
-import { principalIdOf } from '../catalog/caller.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { forbidden, invalid, notFound } from '../lib/errors.ts'
+import { invalid, notFound } from '../lib/errors.ts'
+import type { SignIn } from '../registry/model/model.ts'
 import type { TokenRecord } from '../registry/repositories/access-tokens.ts'
 import type { Registry } from '../registry/registry.ts'
 import { auditChange } from './audit-change.ts'
+import { requireTokenRights, requireWholeAccount, userIdOf } from './own-account.ts'
 import { hashToken, newToken, type IssuedToken } from './tokens.ts'
 
 /** An access token in REST answers. */
@@ -26,8 +27,21 @@ export interface AccessTokenInput {
 export interface Account {
   readonly name: string
   readonly role: Role
-  /** The token that the request was made with. */
-  readonly token: AccessTokenRecord
+  /** Access token that the request was made with; undefined after a sign-in. */
+  readonly token?: AccessTokenRecord
+  /** Sign-in that the request was made with. */
+  readonly sign_in?: AccountSignIn
+}
+
+/** Sign-in of a person in REST answers. */
+export interface AccountSignIn {
+  readonly kind: 'session' | 'oauth'
+  /** Id of the OAuth client; absent for a browser session. */
+  readonly client_id?: string
+  /** Absent: all rights of the role. */
+  readonly scopes?: readonly TokenScope[]
+  /** ISO time. */
+  readonly expires_at: string
 }
 
 /**
@@ -39,7 +53,7 @@ export interface AccessTokens {
   account(caller: Caller): Promise<Account>
   /** Returns the caller's own tokens, oldest first. */
   listOwn(caller: Caller): Promise<AccessTokenRecord[]>
-  /** Creates a token of the caller. 400, 403 for a caller with a personal token, 409. */
+  /** Creates a token of the caller. 400, 403 for a caller who may not have it, 409. */
   create(caller: Caller, input: AccessTokenInput): Promise<AccessTokenRecord & IssuedToken>
   /** Revokes a token of the caller, and ends what it was used for. 403 for a personal token other than itself, 404, 409. */
   revokeOwn(caller: Caller, id: string): Promise<void>
@@ -49,26 +63,26 @@ export interface AccessTokens {
   revokeOf(caller: Caller, name: string, id: string): Promise<void>
 }
 
-/** A stolen token with few rights must not become one with more, or outlive its expiry. */
-function requireUnlimited({ scopes }: Caller): void {
-  if (scopes === undefined) return
-  throw forbidden('a personal access token cannot manage access tokens: use the token that an administrator issued')
-}
-
 function checkInput({ scopes, expires_at }: AccessTokenInput, role: Role): Date | null {
-  const available = scopesFor(role)
-  const scope = scopes.find((each) => !available.includes(each))
+  const scope = scopes.find((each) => !canHaveScope(role, each))
   if (scope !== undefined)
-    throw invalid(`the role ${role} has no scope "${scope}": choose from ${available.join(', ')}`)
+    throw invalid(`the role ${role} has no scope "${scope}": choose from ${scopesFor(role).join(', ')}`)
   if (expires_at === undefined) return null
   const expiresAt = new Date(expires_at)
   if (expiresAt.getTime() <= Date.now()) throw invalid('"expires_at" must be in the future')
   return expiresAt
 }
 
-type Storage = Pick<Registry, 'write' | 'accessTokens'>
+function signInOf({ oauthClient, scopes }: Caller, { expiresAt }: SignIn): AccountSignIn {
+  return {
+    kind: oauthClient === undefined ? 'session' : 'oauth',
+    ...(oauthClient !== undefined && { client_id: oauthClient }),
+    ...(scopes && { scopes }),
+    expires_at: new Date(expiresAt).toISOString()
+  }
+}
 
-const userIdOf = ({ key }: Caller) => principalIdOf(key).slice('user:'.length)
+type Storage = Pick<Registry, 'write' | 'accessTokens'>
 
 export function createAccessTokens({ write, accessTokens }: Storage, catalog: () => Catalog): AccessTokens {
   const list = async (userId: string, { tokenId }: Caller) =>
@@ -82,15 +96,17 @@ export function createAccessTokens({ write, accessTokens }: Storage, catalog: ()
     write(auditChange(caller, 'token.revoke', owner.name), (tx) => tx.accessTokens.revoke(owner.id, id))
   return {
     async account(caller) {
+      const { signIn, name, kind } = caller
+      if (signIn) return { name, role: kind as Role, sign_in: signInOf(caller, signIn) }
       const token = (await list(userIdOf(caller), caller)).find(({ current }) => current)
       if (!token) throw notFound('access token', caller.tokenId ?? '')
-      return { name: caller.name, role: caller.kind as Role, token }
+      return { name, role: kind as Role, token }
     },
 
     listOwn: (caller) => list(userIdOf(caller), caller),
 
     async create(caller, input) {
-      requireUnlimited(caller)
+      requireTokenRights(caller, input.scopes)
       const expiresAt = checkInput(input, caller.kind as Role)
       const token = newToken()
       const { name, scopes } = input
@@ -106,7 +122,7 @@ export function createAccessTokens({ write, accessTokens }: Storage, catalog: ()
     },
 
     async revokeOwn(caller, id) {
-      if (id !== caller.tokenId) requireUnlimited(caller)
+      if (id !== caller.tokenId) requireWholeAccount(caller)
       await revoke(caller, { name: caller.name, id: userIdOf(caller) }, id)
     },
 

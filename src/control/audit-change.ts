@@ -1,8 +1,8 @@
 import type { Change } from '../registry/model/model.ts'
 import type { Caller } from '../catalog/caller.ts'
 
-/** Client address, request id and token hash of a request, as far as known. */
-type RequestOrigin = Pick<Change, 'address' | 'requestId' | 'tokenHash'>
+/** Client address, request id, and token hash or sign-in of a request, as far as known. */
+type RequestOrigin = Pick<Change, 'address' | 'requestId' | 'tokenHash' | 'signIn'>
 
 /** Describes a change by `caller` for the audit log. */
 export const auditChange = (
@@ -15,5 +15,6 @@ export const auditChange = (
   target,
   address: caller.address,
   requestId: caller.requestId,
-  tokenHash: caller.tokenHash
+  tokenHash: caller.tokenHash,
+  signIn: caller.signIn
 })

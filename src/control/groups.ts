@@ -5,6 +5,7 @@ import type { GroupConfig } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog, CatalogGroup } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
+import { refuseIfDenied } from './named-by-policies.ts'
 import type { Caller } from '../catalog/caller.ts'
 import { permitOf, scopeFor } from '../catalog/scope.ts'
 
@@ -31,7 +32,7 @@ export interface Groups {
   create(caller: Caller, config: GroupConfig): Promise<GroupRecord>
   /** Replaces a group's configuration. Names that it already had may be missing by now. 400, 404. */
   replace(caller: Caller, config: GroupConfig): Promise<{ before: GroupRecord; after: GroupRecord }>
-  /** Removes a group and ends its sessions and streams. 404. */
+  /** Removes a group and ends its sessions and streams. 404, 409 if a policy that denies names it. */
   remove(caller: Caller, name: string): Promise<void>
   /** Returns the qualified names of the tools that the group's endpoint lists now, in list order. 404. */
   effectiveTools(name: string): string[]
@@ -98,7 +99,12 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
       const found = catalog().group(name)
       if (!found || !caller) return found !== undefined
       const permit = permitOf(catalog(), caller)
-      return permit.isAll || [...found.selections.keys()].some((server) => permit.reach(server) !== 'none')
+      // where each item has to be decided, a group without an item for the caller looks like one that does not exist
+      return (
+        permit.isAll ||
+        [...found.selections.keys()].some((server) => permit.reach(server) === 'all') ||
+        scopeFor(catalog(), found, permit).servers.length > 0
+      )
     },
 
     async create(caller, config) {
@@ -118,6 +124,9 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
     },
 
     async remove(caller, name) {
+      const { group, policies } = catalog()
+      // one that could not be read is not in the catalog, and can be removed all the same
+      if (group(name)) refuseIfDenied(policies, 'tool group', name, ({ targets }) => targets.groups)
       await registry.write(auditChange(caller, 'tool_group.remove', name), (tx) => tx.groups.remove(name))
     },
 

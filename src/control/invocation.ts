@@ -16,7 +16,8 @@ import { paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { Payload } from '../json/payload.ts'
 import { viewFor, type RestView } from './rest-view.ts'
 import { findNamed, labels } from './items.ts'
-import { anyByUri, resourceOf, type ResourceTarget } from '../catalog/scope.ts'
+import { anyByUri } from '../catalog/item-lookup.ts'
+import { resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
 import { silentSink, type Answer, type Call } from '../upstream/transport/call.ts'
 import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
 import type { McpRefusals } from '../mcp/mcp-refusals.ts'
@@ -118,7 +119,7 @@ const bytesOf = (result: Payload) => result.bytes
 const promptOf = (result: Payload) => renamedMeta(result.toString())
 
 /** Tells whether the caller's policies allow a call; throws a 403 AppError if not. */
-type CheckPolicies = (item: PolicyItem, decision: Decision, args: string | undefined) => void
+type CheckPolicies = (item: PolicyItem, server: CatalogServer, decision: Decision, args: string | undefined) => void
 
 /** Finds an enabled tool or prompt. */
 function resolveNamed(
@@ -132,7 +133,7 @@ function resolveNamed(
   const { server } = item
   observation.setTarget(server.name, item.alias)
   checkEnabled(item, name)
-  check(item, view.permit.decide(item), args)
+  check(item, server, view.permit.decide(item), args)
   const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
   const headers =
     item.paramHeaders.headers.length > 0 ? paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}')) : []
@@ -146,7 +147,7 @@ function resolveUri(view: RestView, check: CheckPolicies, { name }: RestCall, ob
   const { server, uri } = target
   observation.setTarget(server.name, uri)
   const item = resourceOf(view.catalog, server.name, uri)
-  check(item, view.permit.decide(item), undefined)
+  check(item, server, view.permit.decide(item), undefined)
   const present = (result: Payload) => readAnswer(() => namedContents(result, target)).bytes
   return { server, method: 'resources/read', members: `"uri":${JSON.stringify(uri)}`, name: uri, present }
 }
@@ -155,6 +156,8 @@ export interface InvocationOptions {
   readonly catalog: () => Catalog
   readonly calls: ClientCalls
   readonly policies: PolicyGate
+  /** Returns a function that removes a server's secrets from a text. */
+  readonly redactorOf: (server: CatalogServer) => (text: string) => string
   readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
 }
 
@@ -165,20 +168,23 @@ const policyRequest = (caller: Caller): PolicyRequest => {
 
 /** Returns the function that throws the 403 of a call that policies refuse. */
 const checkOf =
-  (policies: PolicyGate, { caller }: RestCall): CheckPolicies =>
-  (item, decision, args) => {
+  ({ policies, redactorOf }: InvocationOptions, { caller, observation }: RestCall): CheckPolicies =>
+  (item, server, decision, args) => {
     const denial =
       decision === allowedByDefault ? undefined : policies.denialOf(policyRequest(caller), item, decision, args)
     if (!denial) return
-    const { reason, policy, decision: id } = denial
-    throw new AppError(403, reason, { code: DENIED_BY_POLICY, details: { policy, decision: id } })
+    observation?.keepRefused(args, (text) => redactorOf(server)(text))
+    const { reason, policy, decision: id, scopes } = denial
+    const details = { policy, decision: id, ...(scopes && { scopes }) }
+    throw new AppError(403, reason, { code: DENIED_BY_POLICY, details })
   }
 
 /**
  * Creates the REST operations on tools, prompts and resources (http-contract.md#tool-invocation,
  * http-contract.md#prompt-record).
  */
-export function createInvocation({ catalog, calls, policies, refusals }: InvocationOptions): Invocation {
+export function createInvocation(options: InvocationOptions): Invocation {
+  const { catalog, calls, refusals } = options
   const running = createSlotSet<RestCall>()
   const exchange = async (request: RestCall, target: RestTarget): Promise<Buffer | string> => {
     const { caller, signal } = request
@@ -217,13 +223,15 @@ export function createInvocation({ catalog, calls, policies, refusals }: Invocat
     kind,
     describe,
     resolve(request: RestCall, observation: Observation) {
-      const { caller, name } = request
+      const { caller, name, args } = request
       observation.setTarget(undefined, name)
       try {
-        return resolve(viewFor(catalog(), caller), checkOf(policies, request), request, observation)
+        return resolve(viewFor(catalog(), caller), checkOf(options, request), request, observation)
       } catch (error) {
-        if (error instanceof AppError && error.statusCode === 404)
-          refusals.auditOutOfScope(policyRequest(caller), kind, name)
+        if (error instanceof AppError && error.statusCode === 404) {
+          const server = refusals.auditOutOfScope(policyRequest(caller), kind, name)
+          if (server) observation.keepRefused(args, (text) => options.redactorOf(server)(text))
+        }
         throw error
       }
     },

@@ -2,7 +2,7 @@ import type { ItemKind } from '../registry/model/model.ts'
 import { definitionForClients, skillText, type CatalogServer, type Item } from '../catalog/catalog.ts'
 import { members } from '../json/json.ts'
 import { addressOf, aliasOf, hasNamedAddress, namedAddressOf } from '../catalog/resource-uris.ts'
-import { anyByUri } from '../catalog/scope.ts'
+import { anyByUri } from '../catalog/item-lookup.ts'
 import type { SkillEntry } from '../catalog/skill-entry.ts'
 import type { RestView } from './rest-view.ts'
 

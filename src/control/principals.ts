@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import type { Role } from '../domain/access/access.ts'
 import { notFound } from '../lib/errors.ts'
-import type { ClientConfig, StoredClient, StoredUser } from '../registry/model/model.ts'
-import { FIRST_ADMIN, type ClientUpdate, type UserConfig } from '../registry/repositories/principals.ts'
+import type { StoredUser, UserSource } from '../registry/model/model.ts'
+import { FIRST_ADMIN, type UserConfig } from '../registry/repositories/principals.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Caller } from '../catalog/caller.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { SignedIn } from '../catalog/people.ts'
 import { auditChange } from './audit-change.ts'
+import { createClients, type Clients } from './clients.ts'
 import { hashToken, newToken, type IssuedToken } from './tokens.ts'
 
 /** A user in REST answers (http-contract.md#clients-and-users). */
@@ -14,19 +17,30 @@ export interface UserRecord extends UserConfig {
   readonly suspended?: true
 }
 
-/** An MCP client in REST answers. */
-export interface ClientRecord {
-  readonly name: string
-  readonly description?: string
-  readonly allowed_servers: readonly string[]
+/** What the gateway knows about a user, for administrators and auditors. */
+export interface UserDetails extends UserRecord {
+  readonly source: UserSource
+  readonly display_name?: string
+  readonly email?: string
+  /** Groups of the identity provider, as read at the last sign-in or written by a SCIM client. */
+  readonly groups: readonly string[]
+  readonly teams: readonly string[]
+  /** Time at which the groups were read (ISO 8601). */
+  readonly groups_read_at?: string
 }
 
-/** Changes to a client; absent members stay as they are. */
-export type ClientPatch = Omit<ClientUpdate, 'tokenHash'> & { readonly access_token?: string | undefined }
+/** New invitation; the code is returned once. */
+export interface IssuedInvitation extends UserConfig {
+  readonly code: string
+  readonly isNew: boolean
+  readonly expiresAt: Date
+}
 
 /** Operations on users. A given `token` is used instead of a generated one. */
 export interface Users {
   list(): UserRecord[]
+  /** 404. */
+  get(name: string): UserDetails
   /** 409 if the name or the token is taken. */
   create(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & IssuedToken>
   /** Replaces a user's static token; the old token stops working, personal tokens do not. 404, 409. */
@@ -39,19 +53,11 @@ export interface Users {
   suspend(caller: Caller, name: string): Promise<UserRecord>
   /** 404. */
   resume(caller: Caller, name: string): Promise<UserRecord>
-}
-
-/** Operations on MCP clients. A given `token` is used instead of a generated one. */
-export interface Clients {
-  list(): ClientRecord[]
-  /** 404. */
-  get(name: string): ClientRecord
-  /** 409 if the name or the token is taken. */
-  create(caller: Caller, client: ClientConfig, token?: string): Promise<ClientRecord & IssuedToken>
-  /** 404, 409 if the token is taken. */
-  change(caller: Caller, name: string, changes: ClientPatch): Promise<ClientRecord>
-  /** Removes a client and ends its sessions and streams. 404. */
-  remove(caller: Caller, name: string): Promise<void>
+  /**
+   * Makes an invitation, with which the user sets a password once; an earlier one stops working. Creates a user who does
+   * not exist. 409 for users who are suspended, have another role or sign in at an identity provider.
+   */
+  invite(caller: Caller, name: string, role?: Role): Promise<IssuedInvitation>
 }
 
 /**
@@ -63,17 +69,13 @@ export interface Principals {
   readonly clients: Clients
   /** Returns the caller with this access token. */
   callerOf(token: string): Caller | undefined
-  /** Tests if the token that the caller authenticated with is still valid, and the role the same. */
+  /** Returns the caller of a verified token or browser session; undefined if it has ended or the user may not sign in. */
+  signedInCaller(signedIn: SignedIn): Caller | undefined
+  /** Tests if the token or sign-in that the caller authenticated with is still valid, and the role the same. */
   hasValidToken(caller: Caller): boolean
   /** Creates the first administrator, with the given token or a generated one. 409 if there is one. */
   initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<IssuedToken>
 }
-
-const clientRecord = ({ name, description, allowed_servers }: ClientConfig): ClientRecord => ({
-  name,
-  ...(description === null ? {} : { description }),
-  allowed_servers
-})
 
 /** Differences between the principals of two catalogs. */
 export interface PrincipalChanges {
@@ -105,13 +107,32 @@ const userRecord = (name: string, role: Role, active: boolean): UserRecord => ({
   ...(active ? {} : { suspended: true })
 })
 
-function createUsers(registry: Write, catalog: () => Catalog): Users {
+function detailsOf(user: StoredUser, teams: readonly string[]): UserDetails {
+  const { name, kind, active, source, displayName, email, groups, claimsAt } = user
   return {
-    list: () =>
-      catalog()
-        .principals.map(({ stored }) => stored)
-        .filter((each): each is StoredUser => each.kind !== 'client')
-        .map(({ name, kind, active }) => userRecord(name, kind, active)),
+    ...userRecord(name, kind, active),
+    source,
+    ...(displayName === null ? {} : { display_name: displayName }),
+    ...(email === null ? {} : { email }),
+    groups,
+    teams,
+    ...(claimsAt === null ? {} : { groups_read_at: new Date(claimsAt).toISOString() })
+  }
+}
+
+function createUsers(registry: Write, catalog: () => Catalog): Users {
+  const stored = () =>
+    catalog()
+      .principals.map((principal) => principal.stored)
+      .filter((each): each is StoredUser => each.kind !== 'client')
+  return {
+    list: () => stored().map(({ name, kind, active }) => userRecord(name, kind, active)),
+
+    get(name) {
+      const found = stored().find((each) => each.name === name)
+      if (!found) throw notFound('user', name)
+      return detailsOf(found, catalog().people.membershipsOf(found.id).teams)
+    },
 
     async create(caller, { name, role }, token = newToken()) {
       await registry.write(auditChange(caller, 'user.create', name), (tx) =>
@@ -150,52 +171,34 @@ function createUsers(registry: Write, catalog: () => Catalog): Users {
         tx.principals.setActive(name, true)
       )
       return userRecord(name, role, true)
+    },
+
+    async invite(caller, name, role) {
+      const code = randomBytes(32).toString('base64url')
+      const invitation = await registry.write(auditChange(caller, 'user.invite', name), (tx) =>
+        tx.localAccounts.invite(name, role, code)
+      )
+      return { name, code, ...invitation }
     }
   }
 }
 
-function createClients(registry: Write, catalog: () => Catalog): Clients {
-  const stored = () =>
-    catalog()
-      .principals.map((principal) => principal.stored)
-      .filter((each): each is StoredClient => each.kind === 'client')
-  return {
-    list: () => stored().map(clientRecord),
-
-    get(name) {
-      const found = stored().find((each) => each.name === name)
-      if (!found) throw notFound('client', name)
-      return clientRecord(found)
-    },
-
-    async create(caller, client, token = newToken()) {
-      await registry.write(auditChange(caller, 'client.create', client.name), (tx) =>
-        tx.principals.createClient(client, hashToken(token))
-      )
-      return { ...clientRecord(client), access_token: token }
-    },
-
-    async change(caller, name, { access_token, ...changes }) {
-      const tokenHash = access_token === undefined ? undefined : hashToken(access_token)
-      const changed = await registry.write(auditChange(caller, 'client.change', name), (tx) =>
-        tx.principals.updateClient(name, { ...changes, tokenHash })
-      )
-      return clientRecord(changed)
-    },
-
-    async remove(caller, name) {
-      await registry.write(auditChange(caller, 'client.remove', name), (tx) => tx.principals.removeClient(name))
-    }
-  }
-}
-
-export const createPrincipals = (registry: Storage, catalog: () => Catalog): Principals => ({
+export const createPrincipals = (
+  registry: Storage,
+  catalog: () => Catalog,
+  onSignedIn: (caller: Caller) => void
+): Principals => ({
   users: createUsers(registry, catalog),
   clients: createClients(registry, catalog),
 
   callerOf(token) {
     const caller = catalog().caller(hashToken(token))
     if (caller && caller.kind !== 'client') registry.accessTokens.recordUse(caller.tokenId!)
+    return caller
+  },
+  signedInCaller(signedIn) {
+    const caller = catalog().signedInCaller(signedIn)
+    if (caller) onSignedIn(caller)
     return caller
   },
   hasValidToken: (caller) => catalog().currentCaller(caller) !== undefined,

@@ -24,7 +24,7 @@ export const wholeView = (catalog: Catalog): RestView => ({
   catalog,
   scope: globalScope(catalog),
   permit: allServers,
-  contentHash: '',
+  contentHash: allServers.contentHash,
   sees: seesAll
 })
 

@@ -11,7 +11,9 @@ import type {
 import type { OAuthSessions } from '../registry/repositories/oauth-sessions.ts'
 import { administrators, redactFailure, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { preregisteredClient } from '../upstream/oauth/client.ts'
-import { discover, readChallenge, type AuthorizationServer } from '../upstream/oauth/authorization-server.ts'
+import { readChallenge } from '../upstream/http/challenge.ts'
+import { discover, type AuthorizationServer } from '../upstream/oauth/authorization-server.ts'
+import { allowsRedirect, type ClientDocument } from '../upstream/oauth/client-document.ts'
 import type { OAuthHttpFor } from '../upstream/oauth/oauth-http.ts'
 import { createAuthorizationRequest } from '../upstream/oauth/authorization-request.ts'
 import { exchangeCode, OAuthRefusal, registerClient } from '../upstream/oauth/token.ts'
@@ -57,6 +59,8 @@ export interface AuthorizationSession {
 export interface SignInOptions {
   readonly sessions: OAuthSessions
   readonly http: OAuthHttpFor
+  /** Undefined: the gateway registers at each authorization server. */
+  readonly clientDocument: ClientDocument | undefined
   readonly sessionMs: number
   readonly retentionMs: number
   /** Called when a sign-in begins or ends. */
@@ -129,15 +133,20 @@ function issuerChanged({ oauth_issuer: pinned }: ServerConfig, named: string): A
 const scopeOf = ({ oauth_scopes: own }: ServerConfig, asked: readonly string[] | undefined) =>
   (own ?? asked)?.join(' ') || undefined
 
-/** Returns the configured OAuth client, or registers one. Rejects with a 400 AppError if neither is possible. */
+/**
+ * Returns the configured OAuth client, else the one of the gateway's own document if the server reads it, else registers
+ * one. Rejects with a 400 AppError if none of these is possible.
+ */
 async function clientOf(
-  http: OAuthHttpFor,
+  { http, clientDocument }: SignInOptions,
   config: ServerConfig,
   server: AuthorizationServer,
   scope: string | undefined
 ): Promise<OAuthClient> {
   const { oauth_client_id: id, oauth_client_secret: secret, oauth_redirect_uri: redirectUri = '', url = '' } = config
   if (id !== undefined) return preregisteredClient(server, id, secret)
+  if (clientDocument && server.readsClientDocuments && allowsRedirect(clientDocument, redirectUri))
+    return { id: clientDocument.client_id, method: 'none' }
   const { registrationEndpoint } = server
   if (registrationEndpoint !== undefined) {
     return registerClient(http(url), { ...server, registrationEndpoint }, redirectUri, scope)
@@ -175,7 +184,7 @@ export function createSignInSessions(options: SignInOptions): SignInSessions {
     // an upstream must not send the client secret or the user to another issuer (CVE-2026-104850)
     if (expected !== null && expected !== server.issuer) throw issuerChanged(config, server.issuer)
     const scope = scopeOf(config, found.scopes)
-    const client = await clientOf(http, config, server, scope)
+    const client = await clientOf(options, config, server, scope)
     const { issuer, tokenEndpoint, authorizationEndpoint, namesIssuer } = server
     const source = { issuer, tokenEndpoint, client, resource }
     const redirectUri = config.oauth_redirect_uri ?? ''

@@ -2,11 +2,13 @@ import type { Config } from '../config/config.ts'
 import { createDashboardEvents, type DashboardEvents } from '../control/dashboard/dashboard-events.ts'
 import { createBatchScheduler, type BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { Observer } from '../observe/observation.ts'
+import type { StoredPolicy } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { ListenAddress } from '../upstream/http/egress.ts'
 import { principalIdOf } from '../catalog/caller.ts'
 import { createQuotas, type Quota, type Quotas } from '../lib/quota.ts'
 import { createLiveCatalog, type LiveCatalog } from './live-catalog.ts'
+import { createSignInLeases, type SignInLeases } from './sign-in-leases.ts'
 
 export interface Log {
   debug(details: object, text: string): void
@@ -21,6 +23,9 @@ export interface GatewayOptions {
     Config,
     | 'mode'
     | 'traceContext'
+    | 'auth'
+    | 'publicUrl'
+    | 'upstreamClientId'
     | 'stdio'
     | 'egress'
     | 'resultSecrets'
@@ -35,6 +40,8 @@ export interface GatewayOptions {
   >
   /** Product version. */
   readonly version: string
+  /** Policies of the policy file. */
+  readonly filePolicies?: readonly StoredPolicy[] | undefined
   /** Returns the gateway's own listen addresses; empty before the gateway listens. */
   readonly listenAddresses: () => readonly ListenAddress[]
   /** Observers of calls and upstreams; each implements only the functions that it needs. */
@@ -46,6 +53,7 @@ export interface GatewayOptions {
 export interface GatewayBase {
   readonly options: GatewayOptions
   readonly live: LiveCatalog
+  readonly leases: SignInLeases
   readonly events: DashboardEvents
   readonly quotas: Quotas
   /** Concurrent calls per principal. */
@@ -59,9 +67,11 @@ export interface GatewayBase {
 export function createBase(options: GatewayOptions): GatewayBase {
   const { mode, limits } = options.config
   const quotas = createQuotas(mode, principalIdOf)
+  const leases = createSignInLeases()
   return {
     options,
-    live: createLiveCatalog(),
+    live: createLiveCatalog(leases),
+    leases,
     events: createDashboardEvents(),
     quotas,
     calls: quotas.forUnits(limits.callsPerPrincipal),

@@ -10,11 +10,17 @@ import { createListRefresh, type ListRefresh } from './list-refresh.ts'
 import type { RestCalls } from '../control/invocation.ts'
 import { createItems, type Items } from '../control/items.ts'
 import { createMcpSide, type McpSide } from './mcp-side.ts'
-import { createPolicies, type Policies } from '../control/policies.ts'
+import { createConnectedClients, type ConnectedClients } from '../control/people/connected-clients.ts'
+import { createRegisteredClients, type RegisteredClients } from '../control/people/registered-clients.ts'
+import { createPolicies, type Policies } from '../control/policies/policies.ts'
+import { createTeams, type Teams } from '../control/people/teams.ts'
 import { createPrincipals, type Principals } from '../control/principals.ts'
+import type { People } from '../catalog/people.ts'
+import type { SigningKey } from '../registry/model/model.ts'
 import { createRegistration, type SignIns } from '../control/registration.ts'
 import { createServers, type Servers } from '../control/servers.ts'
 import { createServerWatching, type ServerWatching } from './server-watching.ts'
+import { clientDocument } from '../upstream/oauth/client-document.ts'
 import { createSignInSessions, type SignInSessions } from '../control/sign-in.ts'
 import { createStateApplier, type StateApplier } from '../catalog/state-applier.ts'
 import type { GatewayStats } from './stats.ts'
@@ -33,6 +39,12 @@ export interface Gateway {
   readonly problem: string | undefined
   /** True once enterprise mode has its first administrator. */
   readonly initialized: boolean
+  /** People who sign in, in the catalog that is served. */
+  readonly people: People
+  /** Public keys of the authorization server, in the catalog that is served. */
+  readonly signingKeys: readonly SigningKey[]
+  /** `fetch` for sign-in, within the egress policy. */
+  readonly fetchFor: UpstreamSide['connections']['fetchFor']
   readonly servers: Servers
   /** Tools, prompts, resources and templates. */
   readonly items: Items
@@ -40,7 +52,10 @@ export interface Gateway {
   /** Users, MCP clients and their tokens. */
   readonly principals: Principals
   readonly accessTokens: AccessTokens
+  readonly connectedClients: ConnectedClients
+  readonly registeredClients: RegisteredClients
   readonly policies: Policies
+  readonly teams: Teams
   /** OAuth sign-ins at upstreams. */
   readonly signIns: SignIns
   /** Calls over REST. */
@@ -62,6 +77,8 @@ export interface Gateway {
   close(): Promise<void>
 }
 
+const LAPSE_CHECK_MS = 15_000
+
 /** The parts of a running gateway. */
 interface GatewayParts {
   readonly base: GatewayBase
@@ -73,11 +90,13 @@ interface GatewayParts {
   readonly applier: StateApplier
   readonly catalogue: ServerCatalogue
   readonly tokenExpiry: TokenExpiry
+  /** Ends what is open for sign-ins that were not renewed. */
+  readonly lapses: NodeJS.Timeout
 }
 
 /** Operations of administrators on servers, groups, users and clients, and the dashboard's data. */
 function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessions }: GatewayParts) {
-  const { options, live, events } = base
+  const { options, live, leases, events } = base
   const { registry } = options
   const { connections, health } = upstreamSide
   const catalog = () => live.current
@@ -105,9 +124,12 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
     }),
     items: createItems(registry, catalog),
     groups: createGroups(registry, catalog),
-    principals: createPrincipals(registry, catalog),
+    principals: createPrincipals(registry, catalog, leases.renew),
     accessTokens: createAccessTokens(registry, catalog),
+    connectedClients: createConnectedClients(registry, catalog),
+    registeredClients: createRegisteredClients(registry),
     policies: createPolicies(registry, catalog),
+    teams: createTeams(registry, catalog),
     signIns,
     dashboard: createDashboard({
       registry,
@@ -164,10 +186,11 @@ async function start(parts: GatewayParts): Promise<void> {
 }
 
 async function close(parts: GatewayParts): Promise<void> {
-  const { base, upstreamSide, refresh, watching, mcpSide, signInSessions, catalogue, tokenExpiry } = parts
+  const { base, upstreamSide, refresh, watching, mcpSide, signInSessions, catalogue, tokenExpiry, lapses } = parts
   const { connections } = upstreamSide
   catalogue.close()
   tokenExpiry.close()
+  clearInterval(lapses)
   base.events.close()
   refresh.refresher.close()
   signInSessions.close()
@@ -190,6 +213,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   const signInSessions = createSignInSessions({
     sessions: registry.oauthSessions,
     http: upstreamSide.connections.http,
+    clientDocument: clientDocument(config),
     sessionMs: config.timeouts.oauthSessionMs,
     retentionMs: config.timeouts.oauthRetentionMs,
     onChange: () => events.publish('sign_ins'),
@@ -199,12 +223,14 @@ function createParts(options: GatewayOptions): GatewayParts {
     catalog: () => live.current,
     toolNames: config.toolNames,
     policyDefault: config.policyDefault,
+    filePolicies: options.filePolicies,
     swap: live.replace,
     onApplied: upstreamSide.observer.onCatalogApplied,
     log
   })
   const tokenExpiry = createTokenExpiry(() => applier.reapply())
   live.onChange('release', ({ next }) => tokenExpiry.schedule(next.nextExpiry))
+  const lapses = setInterval(live.endLapsedSignIns, LAPSE_CHECK_MS).unref()
   live.onChange('notify', ({ previous, next }) => events.publish(...changedKinds(previous, next)))
   registry.calls.onStored = () => events.publish('calls')
   const { registryUrl, allow } = config.catalogue
@@ -215,7 +241,7 @@ function createParts(options: GatewayOptions): GatewayParts {
     get: (url) => upstreamSide.connections.registryHttp(registryUrl ?? url).get(url, 'the MCP registry'),
     log
   })
-  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier, catalogue, tokenExpiry }
+  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier, catalogue, tokenExpiry, lapses }
 }
 
 /** Creates a gateway; `start` makes it serve. */
@@ -240,6 +266,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     get initialized() {
       return live.current.initialized
     },
+    get people() {
+      return live.current.people
+    },
+    get signingKeys() {
+      return live.current.signingKeys
+    },
+    fetchFor: parts.upstreamSide.connections.fetchFor,
     stats: () => statsOf(parts),
     closeSpareSessions: () => upstreams.closeSparePools(),
     endRetired: () => upstreams.endRetired(),

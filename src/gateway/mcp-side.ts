@@ -1,12 +1,15 @@
 import { createDownstream, type Downstream } from '../mcp/downstream.ts'
+import type { CatalogServer } from '../catalog/catalog.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { createInvocation, type Invocation } from '../control/invocation.ts'
 import { noop } from '../lib/noop.ts'
 import { ClientCalls, type SendCall } from '../upstream/client-calls.ts'
 import type { ListRefresh } from './list-refresh.ts'
-import { createPolicyGate } from '../mcp/policy-gate.ts'
+import { createPolicyGate, factsOf } from '../mcp/policy-gate.ts'
+import { judge } from '../domain/policy/permit.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
-import { permitOf, resourceOf, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
+import { resourceOf } from '../catalog/resource-resolution.ts'
+import { permitOf, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
 import type { ServerWatching } from './server-watching.ts'
 import type { GatewayBase } from './base.ts'
 import type { UpstreamSide } from './upstream-side.ts'
@@ -34,8 +37,11 @@ export function createMcpSide(
       return scopeAt(live.current, groupOf(endpoint), permitOf(live.current, caller))
     },
     allows(caller, server, uri) {
-      const permit = permitOf(live.current, caller)
-      return permit.decide(resourceOf(live.current, server, uri)).verdict !== 'no'
+      const catalog = live.current
+      const item = resourceOf(catalog, server, uri)
+      const decision = permitOf(catalog, caller).decide(item)
+      if (decision.verdict !== 'residual') return decision.verdict === 'yes'
+      return judge(decision, factsOf(catalog.permits.subjectOf(caller), item, undefined)).isAllowed
     }
   }
   const send: SendCall = (server, call, origin) => {
@@ -43,8 +49,16 @@ export function createMcpSide(
     return upstreams.get(server).call(call, origin)
   }
   const clientCalls = new ClientCalls(observer, send)
-  const policies = createPolicyGate({ recordRefusal: registry.recordRefusal, onDecision: observer.onDecision, log })
+  const policies = createPolicyGate({
+    recordRefusal: registry.recordRefusal,
+    onDecision: observer.onDecision,
+    subjectOf: (caller) => live.current.permits.subjectOf(caller),
+    publicUrl: config.publicUrl,
+    baseScopes: config.auth.external?.scopes ?? ['mcp'],
+    log
+  })
   const refusals = createMcpRefusals(() => live.current, registry.recordRefusal, observer.onDecision)
+  const redactorOf = ({ stored }: CatalogServer) => connections.redactorOf(stored)
   const downstream = createDownstream({
     registry,
     config,
@@ -52,7 +66,7 @@ export function createMcpSide(
     clientCalls,
     taskCalls: new ClientCalls({ ...observer, onCall: noop }, send),
     taskStreams,
-    redactorOf: ({ stored }) => connections.redactorOf(stored),
+    redactorOf,
     observer,
     scopes,
     refusals,
@@ -66,7 +80,9 @@ export function createMcpSide(
     upstreamSessions: upstreams,
     log
   })
-  const invocation = createInvocation({ catalog: () => live.current, calls: clientCalls, policies, refusals })
+  const invocation = createInvocation({
+    ...{ catalog: () => live.current, calls: clientCalls, policies, redactorOf, refusals }
+  })
   notifications.subscribe(({ name }, method, params) => {
     if (method === 'notifications/elicitation/complete') downstream.completeElicitation(name, params)
   })

@@ -19,6 +19,8 @@ export interface FailureDetails {
   /** Policy that refused the call, and the id of its decision. */
   readonly policy?: string
   readonly decision?: string
+  /** Scopes with which the access token would be allowed. */
+  readonly scopes?: readonly string[]
 }
 
 export interface AppErrorOptions extends ErrorOptions {

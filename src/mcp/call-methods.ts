@@ -1,6 +1,5 @@
 import type { Negotiation } from '../registry/model/model.ts'
-import { isObject } from '../domain/is-object.ts'
-import { members, valueOf, withMembers } from '../json/json.ts'
+import { valueOf, withMembers } from '../json/json.ts'
 import { namedContents } from './messages/named-contents.ts'
 import { namedChildren, namedSkill } from './messages/named-skills.ts'
 import { declaredExtension } from '../catalog/extensions.ts'
@@ -12,9 +11,11 @@ import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
 import type { Payload } from '../json/payload.ts'
-import { resourceOf, type ResourceTarget, type Scope } from '../catalog/scope.ts'
+import { resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
+import { type Scope } from '../catalog/scope.ts'
+import { allowedByDefault } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
-import { checkResource, refuseByPolicy } from './policy-refusals.ts'
+import { checkResource, refuseByPolicy, stepUp } from './policy-refusals.ts'
 import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer } from '../upstream/transport/call.ts'
@@ -22,12 +23,13 @@ import type { CallReplies, McpTarget } from './call-replies.ts'
 import type { CallForwarder } from './forward.ts'
 import { invalidState, type InputRequiredStore } from './input/input-required-store.ts'
 import type { PendingCall } from './input/pending-call.ts'
+import { completionArguments, referenceText, strictReference } from '../protocol/completion.ts'
 import type { McpRefusals } from './mcp-refusals.ts'
 import type { ClientInfoCache } from './messages/client-info.ts'
 import { decodeHeader, headerMismatch } from './messages/era.ts'
 import type { ResourceLinks } from './messages/resource-links.ts'
 import { noCacheHints, refuse, stringParam, type Method, type Methods, type ResultSender } from './method.ts'
-import { codes, paramsFragment, refuseLookalikes } from '../protocol/jsonrpc.ts'
+import { codes, paramsFragment } from '../protocol/jsonrpc.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 
 const noHeaders: readonly string[] = []
@@ -59,13 +61,6 @@ const mayTryUndeclared = (
 
 const argumentsOf = ({ message }: RequestContext) => valueOf(message.text, message.paramMembers, 'arguments')
 
-/** Returns the arguments of a completion as JSON text: those that are known, and the one to complete. */
-function completionArguments({ message }: RequestContext): string {
-  const { argument, context } = message.params as { argument?: { name?: unknown; value?: unknown }; context?: unknown }
-  const known = isObject(context) && isObject(context['arguments']) ? context['arguments'] : {}
-  return JSON.stringify({ ...known, ...(argument && { [String(argument.name)]: argument.value }) })
-}
-
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
 interface Reference {
@@ -82,6 +77,8 @@ export interface TargetResolverOptions {
   readonly inputRequiredStore: Pick<InputRequiredStore<PendingCall>, 'isOwnState'>
   readonly resourceLinks: Pick<ResourceLinks, 'find'>
   readonly results: ResultSender
+  /** Returns a function that removes a server's secrets from a text. */
+  readonly redactorOf: (server: CatalogServer) => (text: string) => string
   /** Returns the function that puts the caller's handle into a result that names a task. */
   readonly newTasks: (context: RequestContext, tool: Item) => NonNullable<McpTarget['replace']>
 }
@@ -103,16 +100,17 @@ export class TargetResolver {
     const publicName = stringParam(context, 'name')
     const item = scope.find(kind, publicName)
     observation.setTarget(item?.server.name, item?.alias ?? publicName)
-    if (!item) throw this.#unknownItem(context, kind, publicName)
+    if (!item) throw this.#unknownItem(context, kind, publicName, undefined, observation)
     if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(context, 'Invalid params: "arguments" must be an object')
     }
-    const denial = this.#options.policies.denialOf(context, item, scope.decide(item), argumentsOf(context))
-    if (denial && kind === 'tool') {
-      observation.end('refused', denial.reason)
-      return this.#sendDenial(context, denial)
-    }
-    if (denial) throw refuseByPolicy(context, denial)
+    const decision = scope.decide(item)
+    // most callers have no policy: their arguments are not searched for
+    const denial =
+      decision === allowedByDefault
+        ? undefined
+        : this.#options.policies.denialOf(context, item, decision, argumentsOf(context))
+    if (denial) return this.#refuse(item, context, observation, denial)
     const { name, server } = item
     const round = this.#inputRoundChanges(context, server)
     const own = { name: JSON.stringify(name) }
@@ -146,12 +144,15 @@ export class TargetResolver {
   reference(context: RequestContext, observation: Observation): McpTarget | undefined {
     const { message } = context
     const { results } = this.#options
+    const ref = referenceText(message)
     const { server, key, value, item } = this.#findReference(context)
     const decision = context.scope.decide(item)
-    const denial = this.#options.policies.denialOf(context, item, decision, completionArguments(context))
+    const isDecided = decision !== allowedByDefault
+    const changed = isDecided
+      ? strictReference(message, ref, key, value)
+      : withMembers(ref, { [key]: JSON.stringify(value) })
+    const denial = isDecided && this.#options.policies.denialOf(context, item, decision, completionArguments(message))
     if (denial) throw refuseByPolicy(context, denial)
-    const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
-    refuseLookalikes(members(ref), message.id)
     observation.setTarget(server.name, value)
     const { negotiation } = server.stored
     const isDeclared = negotiation?.capabilities['completions'] !== undefined
@@ -165,7 +166,6 @@ export class TargetResolver {
       results.send(context, noCompletion)
       return true
     }
-    const changed = withMembers(ref, { [key]: JSON.stringify(value) })
     return { server, members: paramsFragment(message, { ref: changed }), onError }
   }
 
@@ -189,6 +189,17 @@ export class TargetResolver {
     throw refuse(context, 'Invalid params: "ref" must name a prompt or a resource')
   }
 
+  /** Answers a tool's call that a policy refuses; throws ProtocolError for a prompt, or if more scopes would help. */
+  #refuse({ kind, server }: Item, context: RequestContext, observation: Observation, denial: PolicyDenial): undefined {
+    const { redactorOf } = this.#options
+    observation.keepRefused(argumentsOf(context), (text) => redactorOf(server)(text))
+    if (kind === 'prompt') throw refuseByPolicy(context, denial)
+    const error = stepUp(context, denial)
+    if (error) throw error
+    observation.end('refused', denial.reason)
+    return this.#sendDenial(context, denial)
+  }
+
   /** Tells the caller of a tool why a policy refuses the call, so that a model can correct itself. */
   #sendDenial(context: RequestContext, { reason, policy, decision }: PolicyDenial): undefined {
     const meta = `"dev.towpath/denied":${JSON.stringify({ policy, decision })}`
@@ -196,8 +207,16 @@ export class TargetResolver {
     this.#options.results.send(context, body, '', meta)
   }
 
-  #unknownItem(context: RequestContext, kind: 'tool' | 'prompt' | 'resource', name: string, data?: unknown) {
-    this.#options.refusals.auditOutOfScope(context, kind, name)
+  #unknownItem(
+    context: RequestContext,
+    kind: 'tool' | 'prompt' | 'resource',
+    name: string,
+    data?: unknown,
+    observation?: Observation
+  ) {
+    const { refusals, redactorOf } = this.#options
+    const server = refusals.auditOutOfScope(context, kind, name)
+    if (server) observation?.keepRefused(argumentsOf(context), (text) => redactorOf(server)(text))
     return refuse(context, `Unknown ${kind}: ${name}`, data)
   }
 

@@ -170,7 +170,10 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const handles = createTaskHandles(registry.deriveKey('task handles'), config.timeouts.taskHandleDays)
   const newTasks = createNewTasks(handles, limits.identifierBytes)
   const taskLog = createTaskLog({ observer, redactorOf: options.redactorOf })
-  const targets = new TargetResolver({ refusals, policies, inputRequiredStore, resourceLinks, results, newTasks })
+  const targets = new TargetResolver({
+    ...{ refusals, policies, inputRequiredStore, resourceLinks, results, newTasks },
+    redactorOf: options.redactorOf
+  })
   const subscriptionParts = {
     scopes,
     subscriptions,
@@ -222,8 +225,8 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
 function createRunHandler(log: DownstreamOptions['log']): RunHandler {
   const fail = (requestId: string, reply: ResponseWriter, error: unknown) => {
     if (error instanceof ProtocolError) {
-      const { id, code, message, status, data } = error
-      return reply.sendError(id, code, message, { status, data })
+      const { id, code, message, status, data, challenge } = error
+      return reply.sendError(id, code, message, { status, data, challenge })
     }
     log.error({ request_id: requestId, err: error }, 'an MCP request failed')
     reply.sendError('null', codes.internal, 'Internal error', { status: 500 })

@@ -31,8 +31,11 @@ function checkEra({ headers }: HttpContext, message: Message): void {
   })
 }
 
-/** Sends the responses to posted messages on the session's streams. */
-const channelOf = (heartbeat: Pick<Heartbeat, 'delete'>, { streams }: Session): Channel => {
+/**
+ * Sends the responses to posted messages on the session's streams; a challenge is the answer to the POST while that has
+ * none.
+ */
+const channelOf = (heartbeat: Pick<Heartbeat, 'delete'>, { streams }: Session, reply: HttpReply): Channel => {
   const send = (text: string) => {
     for (const stream of streams) stream.sendMessage(text)
   }
@@ -41,6 +44,11 @@ const channelOf = (heartbeat: Pick<Heartbeat, 'delete'>, { streams }: Session): 
     finish(writer, answer) {
       heartbeat.delete(writer)
       if (answer) send(concatBuffers(answer.pieces).toString())
+    },
+    refuse(error, status, challenge) {
+      if (reply.isEnded) return false
+      reply.sendBody(Buffer.from(error), status, { 'www-authenticate': challenge })
+      return true
     }
   }
 }
@@ -93,16 +101,20 @@ export class HttpSse {
     const text = decode(body)
     const { version } = session
     const messages = isBatch(text) ? readBatch(text, version || undefined, limits) : [readMessage(text, limits)]
-    reply.sendBody(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
-    const channel = channelOf(heartbeat, session)
+    const accept = () => reply.sendBody(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
+    if (isBatch(text)) accept()
+    const channel = channelOf(heartbeat, session, reply)
     const writers = messages.map(({ id }) => new ChannelWriter(channel, id))
-    await dispatchBatchMessages(messages, writers, session, (message, writer) =>
+    const dispatched = dispatchBatchMessages(messages, writers, session, (message, writer) =>
       run(http.requestId, writer, () => {
         // the session may have ended meanwhile
         this.#findSession(http, sessionId)
         return this.#dispatch(http, session, message, writer)
       })
     )
+    // a single message is decided on before its POST is answered, which may be a challenge
+    if (!reply.isEnded) accept()
+    await dispatched
   }
 
   #dispatch(http: HttpContext, session: Session, message: Message, reply: ResponseWriter): Promise<void> | void {

@@ -7,13 +7,16 @@ import type { Catalog, CatalogServer } from '../catalog/catalog.ts'
 import type { PolicyRequest } from './policy-gate.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 import { groupOf } from '../catalog/endpoint.ts'
-import { anyByUri, globalScope, permitOf, resourceOf } from '../catalog/scope.ts'
+import { anyByUri } from '../catalog/item-lookup.ts'
+import { resourceOf } from '../catalog/resource-resolution.ts'
+import { globalScope, permitOf } from '../catalog/scope.ts'
 import type { FailureReason, UpstreamFailure } from '../protocol/upstream-failure.ts'
 
 type Kind = 'tool' | 'prompt' | 'resource' | 'skill'
+type Item = PolicyItem & { readonly enabled?: boolean }
 
 /** Returns the item that a name or URI stands for, whoever asks; undefined if it exists on no server. */
-function findInCatalog(catalog: Catalog, kind: Kind, name: string): (PolicyItem & { enabled?: boolean }) | undefined {
+function findInCatalog(catalog: Catalog, kind: Kind, name: string): Item | undefined {
   if (kind === 'skill') return anyByUri(catalog, 'skill', name) ?? findInCatalog(catalog, 'resource', name)
   if (kind === 'resource') {
     const item = anyByUri(catalog, 'resource', name) ?? anyByUri(catalog, 'template', name)
@@ -28,9 +31,9 @@ function findInCatalog(catalog: Catalog, kind: Kind, name: string): (PolicyItem 
 export interface McpRefusals {
   /**
    * Audits a request for an item outside the caller's scope. The caller is answered as if the item did not exist; a
-   * name that exists on no server is not audited.
+   * name that exists on no server is not audited. Returns the server that has the item.
    */
-  auditOutOfScope(request: RefusedRequest, kind: Kind, name: string): void
+  auditOutOfScope(request: RefusedRequest, kind: Kind, name: string): CatalogServer | undefined
   /** Audits a request that exceeded a limit per principal. */
   auditLimit(request: RefusedRequest, target: string, reason: string): void
   /** Audits a call that the gateway's own settings or limits kept from a server. */
@@ -64,18 +67,20 @@ export function createMcpRefusals(
       address,
       requestId
     })
+  const auditItem = (request: RefusedRequest, action: string, item: Item, name: string) => {
+    const { caller } = request
+    const { verdict, rule } = permitOf(catalog(), caller).decide(item)
+    if (item.enabled === false) return audit(request, action, name, 'it is disabled')
+    if (verdict !== 'no' || !rule) return audit(request, action, name, `the ${caller.kind} may not use it here`)
+    onDecision('deny', 'enforce')
+    audit(request, action, name, 'a policy denies it', { policy: rule.name, decision: randomUUID() })
+  }
   return {
     auditOutOfScope(request, kind, name) {
-      const { caller } = request
-      if (caller.kind === 'development') return
+      if (request.caller.kind === 'development') return undefined
       const item = findInCatalog(catalog(), kind, name)
-      if (!item) return
-      const { verdict, rule } = permitOf(catalog(), caller).decide(item)
-      const action = `${kind}.refused`
-      if (item.enabled === false) return audit(request, action, name, 'it is disabled')
-      if (verdict !== 'no' || !rule) return audit(request, action, name, `the ${caller.kind} may not use it here`)
-      onDecision('deny', 'enforce')
-      audit(request, action, name, 'a policy denies it', { policy: rule.name, decision: randomUUID() })
+      if (item) auditItem(request, `${kind}.refused`, item, name)
+      return item && catalog().server(item.server.name)
     },
     auditLimit: (request, target, reason) => audit(request, 'request.refused', target, reason),
     auditFailure(context, { name }, { reason, message }) {

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import { metadataAddress } from '../domain/access/challenge.ts'
 import { isObject } from '../domain/is-object.ts'
-import type { Condition, ConditionValues } from '../domain/policy/condition.ts'
-import { allowedByDefault, applies, judge, type Decision } from '../domain/policy/permit.ts'
+import type { ConditionValues } from '../domain/policy/condition.ts'
+import { allowedByDefault, applies, judge, type CallFacts, type Decision } from '../domain/policy/permit.ts'
 import type { Effect, Mode, PolicyRule } from '../domain/policy/rule.ts'
+import type { Subject } from '../domain/policy/subject.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { createRateLimiter } from '../domain/rates.ts'
 import type { Caller } from '../catalog/caller.ts'
 import { groupOf } from '../catalog/endpoint.ts'
-import { hasDuplicateMembers } from '../json/duplicates.ts'
-import { foldKey } from '../protocol/jsonrpc.ts'
+import { ambiguityOf } from '../protocol/ambiguity.ts'
 import type { Refusal } from '../registry/model/model.ts'
 
 /** Request that a decision is about. */
@@ -19,6 +20,14 @@ export interface PolicyRequest {
   readonly requestId: string | undefined
 }
 
+/** Contents of a challenge with which an OAuth client asks for more scopes. */
+export interface StepUp {
+  /** Every scope of the call, separated by spaces. */
+  readonly scope: string
+  /** Address of the metadata of the endpoint. */
+  readonly metadata: string
+}
+
 /** Refusal of a call, as the caller gets it. */
 export interface PolicyDenial {
   /** Name of the policy that refused the call. */
@@ -26,6 +35,10 @@ export interface PolicyDenial {
   /** Id that the audit log has as well. */
   readonly decision: string
   readonly reason: string
+  /** Scopes with which the call would be allowed, those of the token included; absent if scopes do not help. */
+  readonly scopes?: readonly string[] | undefined
+  /** Challenge for an OAuth client, which can ask its user for these scopes; absent for all others. */
+  readonly challenge?: StepUp | undefined
 }
 
 /** Decides on calls whose items the caller can see. */
@@ -45,27 +58,37 @@ export interface PolicyGate {
 export interface PolicyGateOptions {
   readonly recordRefusal: (refusal: Refusal) => void
   readonly onDecision: (effect: Effect, mode: Mode) => void
+  readonly subjectOf: (caller: Caller) => Subject
+  /** Public URL of the gateway; undefined where no OAuth client calls. */
+  readonly publicUrl: string | undefined
+  /** Scopes that a token needs anyway, of which a challenge names all (MCP authorization, Runtime Insufficient Scope Errors). */
+  readonly baseScopes: readonly string[]
   readonly log: { info(details: object, text: string): void }
 }
 
-/** Characters of arguments that a condition with a loop reads; its time is quadratic in them. */
-const MAX_LOOP_CHARACTERS = 65_536
 /** Lines about policies in mode `observe`, per policy and minute. */
 const OBSERVED_LINES = { perKey: 60, inAll: 600 }
 
+const noScopes: readonly string[] = []
 const noArguments: ConditionValues['args'] = {}
+const nobody: ConditionValues['user'] = { name: '', role: '', groups: [], teams: [] }
+const programOf = (oauthClient: string | undefined): ConditionValues['client'] =>
+  oauthClient === undefined ? { id: '', kind: '' } : { id: oauthClient, kind: 'oauth' }
 
-/** Returns a function that evaluates conditions for a call, and parses its arguments when the first one is evaluated. */
-export function conditionTest(caller: Pick<Caller, 'kind' | 'name'>, item: PolicyItem, args: string | undefined) {
+/** Returns the facts of a call. Its arguments are parsed when the first condition is evaluated. */
+export function factsOf(subject: Subject, item: PolicyItem, args: string | undefined): CallFacts {
   let values: ConditionValues | undefined
-  return ({ hasLoop, evaluate }: Condition): boolean => {
-    if (hasLoop && (args?.length ?? 0) > MAX_LOOP_CHARACTERS) throw new Error('the arguments are too long for a loop')
-    return evaluate((values ??= valuesOf(caller, item, args)))
+  return {
+    scopes: subject.scopes ?? noScopes,
+    test({ maxCharacters, evaluate }) {
+      if ((args?.length ?? 0) > maxCharacters) throw new Error('the arguments are too long for the condition')
+      return evaluate((values ??= valuesOf(subject, item, args)))
+    }
   }
 }
 
 function valuesOf(
-  { kind, name }: Pick<Caller, 'kind' | 'name'>,
+  { kind, name, groups, teams, oauthClient }: Subject,
   { server, name: item }: PolicyItem,
   text: string | undefined
 ): ConditionValues {
@@ -73,23 +96,31 @@ function valuesOf(
   const isClient = kind === 'client'
   return {
     args: isObject(given) ? given : noArguments,
-    user: isClient ? { name: '', role: '' } : { name, role: kind },
-    client: isClient ? { id: name, kind: 'static' } : { id: '', kind: '' },
+    user: isClient ? nobody : { name, role: kind, groups, teams },
+    client: isClient ? { id: name, kind: 'static' } : programOf(oauthClient),
     tool: { server: server.name, name: item },
     now: new Date()
   }
 }
 
-const reasonOf = ({ name, reason }: PolicyRule) => reason ?? `The policy "${name}" does not allow this.`
+function reasonOf({ name, reason, requireScopes }: PolicyRule, isForScopes: boolean): string {
+  if (reason !== null) return reason
+  if (!isForScopes) return `The policy "${name}" does not allow this.`
+  return `The policy "${name}" requires an access token with: ${requireScopes.join(', ')}.`
+}
 
 /** Name of an item in audit rows. */
 export const auditedName = ({ kind, server, name, alias }: PolicyItem) =>
   kind === 'tool' || kind === 'prompt' ? `${server.name}__${alias}` : name
 
-/** Returns true if the arguments of a call could be read in two ways. */
-const isAmbiguous = (args: string | undefined) => args !== undefined && hasDuplicateMembers(args, foldKey)
-
-export function createPolicyGate({ recordRefusal, onDecision, log }: PolicyGateOptions): PolicyGate {
+export function createPolicyGate({
+  recordRefusal,
+  onDecision,
+  subjectOf,
+  publicUrl,
+  baseScopes,
+  log
+}: PolicyGateOptions): PolicyGate {
   const lines = createRateLimiter(OBSERVED_LINES)
   const observe = (request: PolicyRequest, item: PolicyItem, { name: policy, effect }: PolicyRule) => {
     onDecision(effect, 'observe')
@@ -115,20 +146,26 @@ export function createPolicyGate({ recordRefusal, onDecision, log }: PolicyGateO
     })
     return denial
   }
+  const challengeOf = ({ caller, endpoint }: PolicyRequest, scopes: readonly string[]): StepUp | undefined => {
+    if (caller.oauthClient === undefined || publicUrl === undefined) return undefined
+    return { scope: [...baseScopes, ...scopes].join(' '), metadata: metadataAddress(publicUrl, endpoint) }
+  }
   return {
     denialOf(request, item, decision, args) {
       if (decision === allowedByDefault) return undefined
-      const test = conditionTest(request.caller, item, args)
-      for (const each of decision.observed) if (applies(each, test)) observe(request, item, each.rule)
-      const isOpen = decision.verdict === 'residual'
-      if (isOpen && isAmbiguous(args)) {
-        const rule = (decision.denies[0] ?? decision.allows[0]!).rule
+      const facts = factsOf(subjectOf(request.caller), item, args)
+      for (const each of decision.observed) if (applies(each, facts)) observe(request, item, each.rule)
+      const conditional = [...decision.denies, ...decision.allows].find(({ condition }) => condition !== null)
+      const ambiguity = conditional && args !== undefined ? ambiguityOf(args) : undefined
+      if (ambiguity !== undefined) {
         onDecision('deny', 'enforce')
-        return refuse(request, item, rule, 'A member of the arguments is given more than once.')
+        return refuse(request, item, conditional!.rule, ambiguity)
       }
-      const { isAllowed, rule } = judge(decision, test)
+      const { isAllowed, rule, scopes } = judge(decision, facts)
       if (rule) onDecision(isAllowed ? 'allow' : 'deny', 'enforce')
-      return isAllowed || !rule ? undefined : refuse(request, item, rule, reasonOf(rule))
+      if (isAllowed || !rule) return undefined
+      const denial = refuse(request, item, rule, reasonOf(rule, scopes !== undefined))
+      return { ...denial, scopes, challenge: scopes && challengeOf(request, scopes) }
     }
   }
 }

@@ -1,6 +1,6 @@
 import { isLogLevel } from '../domain/log-levels.ts'
 import { joinParams, type ExtraParams } from '../protocol/notifications.ts'
-import type { ResourceTarget } from '../catalog/scope.ts'
+import type { ResourceTarget } from '../catalog/resource-resolution.ts'
 import type { Answer } from '../upstream/transport/call.ts'
 import { isAdministrator } from '../domain/access/access.ts'
 import { messageOf, UpstreamFailure } from '../protocol/upstream-failure.ts'

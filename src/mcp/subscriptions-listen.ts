@@ -1,6 +1,7 @@
 import { META, listKinds, type ListKind } from '../domain/mcp-constants.ts'
 import { joinParams } from '../protocol/notifications.ts'
-import type { CurrentScopes, ResourceTarget } from '../catalog/scope.ts'
+import type { ResourceTarget } from '../catalog/resource-resolution.ts'
+import type { CurrentScopes } from '../catalog/scope.ts'
 import type { ClientCalls } from '../upstream/client-calls.ts'
 import { Call, silentSink } from '../upstream/transport/call.ts'
 import type { Heartbeat } from './sessions/heartbeat.ts'

@@ -4,7 +4,7 @@ import { groupOf } from '../catalog/endpoint.ts'
 import { REST_ENDPOINT, type Observation } from '../observe/observation.ts'
 import { permitOf, scopeAt, type Scope } from '../catalog/scope.ts'
 import { members, valueOf } from '../json/json.ts'
-import { conditionTest } from './policy-gate.ts'
+import { factsOf } from './policy-gate.ts'
 import { UpstreamFailure } from '../protocol/upstream-failure.ts'
 
 /**
@@ -28,16 +28,21 @@ export function isStillAllowed(catalog: Catalog, call: CallTarget): boolean {
   const server = scope.servers.find((each) => each.name === name)
   if (!server) return false
   if (kind === 'resource')
-    return scope.resolveAt(name, item) !== undefined && meetsConditions(scope.decideUri(server, item), call, undefined)
+    return scope.resolveAt(name, item) !== undefined && meetsConditions(catalog, scope.decideUri(server, item), call)
   const found = kind === 'completion' ? undefined : server.find(kind, item)
-  return found === undefined || (scope.includes(found) && meetsConditions(scope.decide(found), call, found))
+  return found === undefined || (scope.includes(found) && meetsConditions(catalog, scope.decide(found), call, found))
 }
 
 /** Returns false if the conditions of policies refuse the arguments of a call in progress. */
-function meetsConditions(decision: Decision, { caller, params, server, item }: CallTarget, found?: Item): boolean {
+function meetsConditions(
+  { permits }: Catalog,
+  decision: Decision,
+  { caller, params, server, item }: CallTarget,
+  found?: Item
+): boolean {
   if (decision.verdict !== 'residual') return true
   const text = `{${params}}`
   const target = found ?? { kind: 'resource', server: { name: server! }, name: item!, alias: item! }
-  const test = conditionTest(caller, target, valueOf(text, members(text), 'arguments'))
-  return judge(decision, test).isAllowed
+  const facts = factsOf(permits.subjectOf(caller), target, valueOf(text, members(text), 'arguments'))
+  return judge(decision, facts).isAllowed
 }

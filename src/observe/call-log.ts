@@ -1,4 +1,5 @@
 import { MODERN_VERSION } from '../domain/mcp-constants.ts'
+import { isPolicyScope } from '../domain/access/access.ts'
 import { maskSecrets, maskSecretText } from '../domain/secrets/redaction.ts'
 import { escapeText } from '../domain/text/text.ts'
 import { IMPLIED_REVISION, defaultValues, type CallRow } from '../registry/logs/calls.ts'
@@ -44,6 +45,12 @@ function tailOf({ outcome, stderr, redact }: CallObservation): string | undefine
     .join('\n')
 }
 
+/** Returns the scopes that policies can require. Most callers have none. */
+function policyScopesOf({ scopes }: CallObservation['caller']): string | undefined {
+  const own = scopes?.filter(isPolicyScope)
+  return own && own.length > 0 ? own.join(' ') : undefined
+}
+
 /**
  * Builds a call's row. Columns with their usual value, and waits that did not happen, stay NULL
  * (`migrations/0009_call_stages.ts`).
@@ -57,6 +64,8 @@ function rowOf(call: CallObservation): CallRow {
     caller_kind: unlessCommon(caller.kind, defaultValues.caller_kind),
     caller: unlessCommon(caller.name, defaultValues.caller),
     client: call.client,
+    oauth_client: caller.oauthClient,
+    scopes: policyScopesOf(caller),
     endpoint: unlessCommon(call.endpoint, defaultValues.endpoint),
     via: call.via,
     client_protocol: call.via === 'modern' ? unlessCommon(spoken, IMPLIED_REVISION) : spoken,
@@ -87,7 +96,8 @@ function contentOf(json: string, redact: (text: string) => string): string | und
   }
 }
 
-function argumentsOf({ params, redact }: CallObservation): string | undefined {
+function argumentsOf({ params, redact, refusedArguments }: CallObservation): string | undefined {
+  if (refusedArguments !== undefined) return contentOf(refusedArguments, redact)
   if (params === '' || params.length > MAX_READ) return undefined
   const { arguments: given } = JSON.parse(`{${params}}`) as { arguments?: unknown }
   return given === undefined ? undefined : contentOf(JSON.stringify(given), redact)

@@ -61,6 +61,8 @@ export interface CallObservation {
   readonly stderr: string
   /** Members of `params` as sent upstream, as JSON text without braces; empty if nothing was sent. */
   readonly params: string
+  /** JSON text of the arguments of a call of an item that the caller may not use; undefined for all others. */
+  readonly refusedArguments?: string | undefined
   /** JSON of the result, or null. Owned by the call: observers must not retain it. */
   readonly result: Payload | null
   /** Redacts the server's secrets in a text. */
@@ -188,6 +190,7 @@ export class Observation implements CallObservation {
   endedIn: ConnectStage | undefined = undefined
   stderr = ''
   params = ''
+  refusedArguments: string | undefined = undefined
   result: Payload | null = null
   redact: (text: string) => string = identity
   #heldMs = 0
@@ -219,6 +222,12 @@ export class Observation implements CallObservation {
   setTarget(server: string | undefined, item: string | undefined): void {
     this.server = server
     this.item = item
+  }
+
+  /** Keeps the arguments of a call of an item that the caller may not use, as JSON text; `redact` removes the server's secrets. */
+  keepRefused(args: string | undefined, redact: (text: string) => string): void {
+    this.refusedArguments = args
+    this.redact = redact
   }
 
   /** Stops the clock while the caller is asked for input. */

@@ -2,12 +2,14 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { accessProblem, isAdministrator, type Access } from '../domain/access/access.ts'
-import { parseCredentials } from '../domain/credentials.ts'
+import { parseCredentials, type Credentials } from '../domain/credentials.ts'
 import { NOT_INITIALIZED } from '../domain/error-codes.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../lib/errors.ts'
 import { createFailedLogins } from '../http/failed-logins.ts'
 import { readTraceHeaders } from '../protocol/trace-context.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
+import type { SignedIn } from '../catalog/people.ts'
+import { createChallenges } from '../http/challenges.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,7 +24,7 @@ declare module 'fastify' {
 /** Returns the authenticated caller of a request with the fields that the audit log records of the request. */
 export function callerOf({ caller, address, id, headers }: FastifyRequest): Caller {
   if (!caller) throw forbidden('no caller is known for this request')
-  const { kind, name, key, allowed, tokenHash, tokenId, scopes } = caller
+  const { kind, name, key, allowed, tokenHash, tokenId, scopes, signIn, oauthClient } = caller
   // no spread: this runs on each call over REST
   const whole = {
     kind,
@@ -32,6 +34,8 @@ export function callerOf({ caller, address, id, headers }: FastifyRequest): Call
     tokenHash,
     tokenId,
     scopes,
+    signIn,
+    oauthClient,
     address,
     requestId: id,
     trace: readTraceHeaders(headers)
@@ -57,6 +61,10 @@ const kindNames: Record<Caller['kind'], string> = {
   client: 'an MCP client'
 }
 
+/** Tests if a token was issued for the endpoint of a request. */
+const isFor = ({ audience }: SignedIn, resource: string | undefined): boolean =>
+  resource !== undefined && (audience === 'every' || audience?.includes(resource) === true)
+
 /** Sets the challenge (RFC 6750 3.1), which is sent with the error, and throws. */
 function refuse(reply: FastifyReply, challenge: string, error: AppError): never {
   void reply.header('www-authenticate', challenge)
@@ -64,27 +72,42 @@ function refuse(reply: FastifyReply, challenge: string, error: AppError): never 
 }
 
 /** Throws unless the caller may call a route with this access (http-contract.md#roles). */
-function checkAccess(caller: Caller, access: Exclude<Access, 'public'>, reply: FastifyReply): void {
+function checkAccess(
+  caller: Caller,
+  access: Exclude<Access, 'public'>,
+  reply: FastifyReply,
+  challenge: (error: string, scope?: string) => string
+): void {
   const problem = accessProblem(caller, access)
   if (!problem) return
   const { kind, scopes } = caller
   if (problem.kind === 'scope') {
     const text = `this needs an access token with the scope "${problem.scope}"`
-    return refuse(reply, `Bearer error="insufficient_scope", scope="${problem.scope}"`, forbidden(text))
+    return refuse(reply, challenge('insufficient_scope', problem.scope), forbidden(text))
   }
   const belongs = `the given one belongs to ${kindNames[kind]}`
   if (access === 'client' && scopes === undefined) {
     const text = `MCP endpoints need ${requiredTokens.client}; ${belongs}`
-    return refuse(reply, 'Bearer error="invalid_token"', unauthorized(text))
+    return refuse(reply, challenge('invalid_token'), unauthorized(text))
   }
   const text = `this needs ${requiredTokens[access]}; ${belongs}`
-  refuse(reply, 'Bearer error="insufficient_scope"', forbidden(text))
+  refuse(reply, challenge('insufficient_scope'), forbidden(text))
+}
+
+async function continueAfter(pending: Promise<void>, done: (error?: Error) => void): Promise<void> {
+  try {
+    await pending
+  } catch (error) {
+    return done(error as Error)
+  }
+  done()
 }
 
 const tooManyGuesses = (retryAfter: number) =>
   new AppError(429, 'too many requests with a wrong access token came from this address', { retryAfter })
 
-export interface AuthOptions extends Pick<Config, 'mode'> {
+export interface AuthOptions extends Pick<Config, 'mode' | 'publicUrl'> {
+  readonly auth: Pick<Config['auth'], 'way' | 'external'>
   readonly limits: Pick<Config['limits'], 'failedAuthentications'>
 }
 
@@ -99,7 +122,7 @@ const isDashboard = (url: string) => /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|ap
  * (http-contract.md#authentication). A route without a declared access stops the start.
  */
 export default fp<AuthOptions>(
-  async (app, { mode, limits }) => {
+  async (app, { mode, limits, auth, publicUrl }) => {
     const routes: RouteOptions[] = []
     app.addHook('onRoute', (route) => {
       routes.push(route)
@@ -112,42 +135,101 @@ export default fp<AuthOptions>(
     })
 
     const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
-    const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller => {
-      const credentials = parseCredentials(request.raw.rawHeaders)
-      const caller = credentials.kind === 'token' ? app.gateway.principals.callerOf(credentials.token) : undefined
-      if (caller) return caller
+    const challenges = createChallenges(auth, publicUrl)
+
+    /** Returns the caller of a verified token if it was issued for the endpoint of the request. */
+    const callerOfToken = (request: FastifyRequest, signedIn: SignedIn | null): Caller | undefined =>
+      signedIn && isFor(signedIn, challenges.resourceFor(request))
+        ? app.gateway.principals.signedInCaller(signedIn)
+        : undefined
+    const refuseCaller = (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      access: Access,
+      { kind }: Credentials
+    ): never => {
       app.metrics.failedAuthentication()
       const needs = access === 'public' || request.is404 ? 'an access token' : requiredTokens[access]
-      if (credentials.kind === 'none') {
-        return refuse(reply, 'Bearer', unauthorized(`this needs ${needs}: "Authorization: Bearer <token>"`))
+      if (kind === 'none') {
+        const text = `this needs ${needs}: "Authorization: Bearer <token>"`
+        return refuse(reply, challenges.of(request, access), unauthorized(text))
       }
-      // valid tokens returned above: failed attempts never lock out callers behind the same address
+      // valid tokens returned before: failed attempts never lock out callers behind the same address
       const retryAfter = failedLogins.record(request.address)
       if (retryAfter !== undefined) throw tooManyGuesses(retryAfter)
       const text =
-        credentials.kind === 'token'
+        kind === 'token'
           ? `the access token is not valid; this needs ${needs}`
           : `the Authorization header must be given once, as "Bearer <token>"; this needs ${needs}`
-      return refuse(reply, 'Bearer error="invalid_token"', unauthorized(text))
+      return refuse(reply, challenges.of(request, access, 'invalid_token'), unauthorized(text))
     }
-    const check = (request: FastifyRequest, reply: FastifyReply): void => {
+    /** Returns the caller of the session cookie, which REST takes; MCP endpoints never do. */
+    const callerOfCookie = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | undefined => {
+      const { identity } = app
+      if (!identity || access === 'client' || !request.url.startsWith('/api/')) return undefined
+      const opened = identity.open(request, reply)
+      if (!opened) return undefined
+      const { session, signIn } = opened
+      // the person signs in again, so that the groups are read
+      if (identity.isStale(session)) return undefined
+      const isRead = request.method === 'GET' || request.method === 'HEAD'
+      if (!isRead && !identity.sessions.hasCsrfToken(session, 'api', request.headers['x-towpath-csrf'])) {
+        throw forbidden('a change with a session cookie needs the header X-Towpath-CSRF (GET /api/v0/me/session)')
+      }
+      return app.gateway.principals.signedInCaller({ signIn })
+    }
+    const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | Promise<Caller> => {
+      const credentials = parseCredentials(request.raw.rawHeaders)
+      if (credentials.kind === 'token') {
+        const caller = app.gateway.principals.callerOf(credentials.token)
+        if (caller) return caller
+        const tokens = (app.identity ?? app.external)?.accessTokens
+        if (tokens?.isJwt(credentials.token)) {
+          const checked = tokens.check(credentials.token, request.address)
+          // never "invalid_token", for which clients throw a token away
+          if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
+          const orRefuse = (signedIn: SignedIn | null) =>
+            callerOfToken(request, signedIn) ?? refuseCaller(request, reply, access, credentials)
+          return checked instanceof Promise ? checked.then(orRefuse) : orRefuse(checked)
+        }
+      }
+      if (credentials.kind === 'none') {
+        const caller = callerOfCookie(request, reply, access)
+        if (caller) return caller
+      }
+      return refuseCaller(request, reply, access, credentials)
+    }
+    const admit = (request: FastifyRequest, reply: FastifyReply, access: Access, caller: Caller): void => {
+      const { is404 } = request
+      request.caller = caller
+      if (!is404 && access !== 'public') {
+        checkAccess(caller, access, reply, (error, scope) => challenges.of(request, access, error, scope))
+      }
+      // MCP routes decide after reading the body
+      if (request.overloadError && access !== 'client' && !isAdministrator(caller)) throw request.overloadError
+    }
+    const check = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
       const { is404, routeOptions } = request
       const access = routeOptions.config.access ?? 'admin'
       if (!is404 && access === 'public') return
       if (is404 && isDashboard(request.url)) throw app.httpErrors.notFound('no such route')
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
       if (!app.gateway.initialized) throw forbidden('server is not initialized', NOT_INITIALIZED)
-      request.caller = authenticate(request, reply, access)
-      if (!is404 && access !== 'public') checkAccess(request.caller, access, reply)
-      // MCP routes decide after reading the body
-      if (request.overloadError && access !== 'client' && !isAdministrator(request.caller)) throw request.overloadError
+      const caller = authenticate(request, reply, access)
+      if (!(caller instanceof Promise)) return admit(request, reply, access, caller)
+      return caller.then((found) => admit(request, reply, access, found))
     }
 
     app.decorateRequest('caller', null)
     app.addHook('onRequest', (request, reply, done) => {
-      if (mode === 'development') request.caller = developmentCaller
-      else check(request, reply)
-      done()
+      if (mode === 'development') {
+        request.caller = developmentCaller
+        return done()
+      }
+      const pending = check(request, reply)
+      // a promise for every call would cost time: only a token that was not seen before needs one
+      if (pending) void continueAfter(pending, done)
+      else done()
     })
     if (mode === 'development') return
     // the token may be revoked while the body is still arriving

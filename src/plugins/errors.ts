@@ -6,11 +6,16 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type FailureDetails } from '../lib/errors.ts'
 import { UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { drainBody } from '../http/drain-body.ts'
+import { sendMessagePage } from '../http/page.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route only rejects its methods; they count as absent in `Allow`. */
     isRefusal?: true
+    /** Title of the page that is sent instead of JSON when a request fails: the route is for browsers. */
+    errorPage?: string
+    /** `scim`: errors are those of RFC 7644 3.12. */
+    errorFormat?: 'scim'
   }
 }
 
@@ -48,6 +53,13 @@ function bodyOf(error: Failure, status: number): ErrorBody {
   return { error: frameworkMessages[error.code ?? ''] ?? error.message }
 }
 
+/** `code` of an AppError is the `scimType`. */
+function scimBodyOf(error: Failure, status: number): object {
+  const { error: detail, code } = bodyOf(error, status)
+  const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error']
+  return { schemas, status: String(status), ...(code !== undefined && { scimType: code }), detail }
+}
+
 /**
  * Returns the message of an AppError's cause, for the log only: the driver's own error. An upstream's failure is
  * already the message.
@@ -66,17 +78,27 @@ function logFailure(error: Failure, status: number, { log, id: request_id }: Fas
   log[hasLeft ? 'debug' : 'warn']({ request_id, status, ...causeOf(error) }, `request failed: ${error.message}`)
 }
 
+/** Sends the error as a page; the reason of a fault is only in the log. */
+function sendErrorPage(title: string, error: Failure, status: number, reply: FastifyReply): FastifyReply {
+  const text =
+    status < 500 || error instanceof AppError ? error.message : 'An administrator finds the reason in the log.'
+  return sendMessagePage(reply, title, `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`, status)
+}
+
 function sendError(error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = error.statusCode ?? 500
   logFailure(error, status, request)
+  const { errorPage } = request.routeOptions.config
   if (error instanceof AppError && error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   void reply.header('x-request-id', request.id)
+  if (errorPage !== undefined) return sendErrorPage(errorPage, error, status, reply)
   // RFC 6750 3 requires a challenge with every 401
   if (status === 401 && !reply.hasHeader('www-authenticate')) {
     void reply.header('www-authenticate', 'Bearer error="invalid_token"')
   }
-  void reply.code(status).type('application/json; charset=utf-8')
-  const body = JSON.stringify(bodyOf(error, status))
+  const isScim = request.routeOptions.config.errorFormat === 'scim'
+  void reply.code(status).type(isScim ? 'application/scim+json; charset=utf-8' : 'application/json; charset=utf-8')
+  const body = JSON.stringify(isScim ? scimBodyOf(error, status) : bodyOf(error, status))
   if (!closingStatuses.has(status)) return reply.send(body)
   void reply.header('connection', 'close')
   drainBody(request.raw, () => void reply.send(body))

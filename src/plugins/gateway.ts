@@ -6,6 +6,7 @@ import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { PRODUCT } from '../domain/product.ts'
 import { AppError, unavailable } from '../lib/errors.ts'
 import { createCallLog } from '../observe/call-log.ts'
+import type { PolicyFile } from '../control/policies/file.ts'
 import type { GatewayOptions } from '../gateway/base.ts'
 import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
 import type { Observer } from '../observe/observation.ts'
@@ -22,6 +23,8 @@ declare module 'fastify' {
 export interface GatewayPluginOptions {
   readonly config: GatewayOptions['config'] & Pick<Config, 'adminToken' | 'callLog' | 'demo'>
   readonly version: string
+  /** Policies of the policy file; absent if there is none. */
+  readonly policyFile?: PolicyFile | undefined
   readonly observers: readonly Partial<Observer>[]
 }
 
@@ -78,7 +81,7 @@ async function bootstrap(gateway: Gateway, token: string, log: FastifyBaseLogger
 
 /** Starts the gateway, which loads the catalog and contacts no upstream. A failure leaves it closed. */
 async function startGateway(app: FastifyInstance, registry: Registry, options: GatewayPluginOptions): Promise<Gateway> {
-  const { config, version } = options
+  const { config, version, policyFile } = options
   const { mode, adminToken, callLog, demo } = config
   const { log } = app
   const listenAddresses = () => app.addresses().filter((place) => typeof place === 'object')
@@ -87,7 +90,10 @@ async function startGateway(app: FastifyInstance, registry: Registry, options: G
     ...options.observers,
     ...(callLog.enabled ? [createCallLog(registry.calls, { contents: callLog.contents, isRecorded })] : [])
   ]
-  const gateway: Gateway = createGateway({ registry, config, version, listenAddresses, observers, log })
+  const gateway: Gateway = createGateway({
+    ...{ registry, config, version, listenAddresses, observers, log },
+    filePolicies: policyFile?.policies
+  })
   try {
     await gateway.start()
     if (mode === 'enterprise' && adminToken !== undefined) await bootstrap(gateway, adminToken, log)
@@ -103,6 +109,11 @@ async function startGateway(app: FastifyInstance, registry: Registry, options: G
 export default fp<GatewayPluginOptions>(
   async (app, options) => {
     let gateway: Gateway | undefined
+    const { policyFile } = options
+    if (policyFile) {
+      const { digest: sha256, policies } = policyFile
+      app.log.info({ policies: policies.length, sha256 }, 'policies were read from the policy file')
+    }
     app.decorate('gateway', {
       getter() {
         if (!gateway) throw unavailable('the registry database is not reachable')

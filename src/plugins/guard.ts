@@ -19,6 +19,8 @@ declare module 'fastify' {
     admittedAfterBody?: boolean
     /** Restricted to pages of the gateway itself, although it only reads. */
     sameOriginOnly?: boolean
+    /** Pages of every origin may use it: it takes no cookie (RFC 8414, 6749 3.2, 7591, 7009, 9728). */
+    crossOrigin?: boolean
   }
   interface FastifyRequest {
     /**
@@ -170,7 +172,8 @@ export default fp<GuardPluginOptions>(
         throw invalid('the only Transfer-Encoding that is accepted is chunked')
       }
       if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
-      const { access, sameOriginOnly = false } = request.routeOptions.config
+      const { access, sameOriginOnly = false, crossOrigin = false } = request.routeOptions.config
+      if (crossOrigin) return void reply.raw.setHeader('access-control-allow-origin', '*')
       const isProtected = !readOnly.has(request.method) || access === 'client' || sameOriginOnly
       if (origin !== undefined && !(isProtected ? origins.canWrite(origin, host) : origins.canSend(origin, host))) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
@@ -184,8 +187,8 @@ export default fp<GuardPluginOptions>(
     }
     const refusal = () =>
       unavailable(stopping ? 'the gateway is stopping' : 'the gateway is overloaded; try again later')
-    const isPreflight = ({ method, headers: { origin } }: FastifyRequest) =>
-      method === 'OPTIONS' && origin !== undefined && origins.canReadAnswers(origin)
+    const isPreflight = ({ method, headers: { origin }, routeOptions: { config } }: FastifyRequest) =>
+      method === 'OPTIONS' && origin !== undefined && (config.crossOrigin === true || origins.canReadAnswers(origin))
 
     /** True if the request names a session, which may have work in progress to finish. */
     const mayContinueSession = ({ headers, query, routeOptions }: FastifyRequest) =>

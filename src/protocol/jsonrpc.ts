@@ -26,6 +26,13 @@ export const codes = {
   unsupportedVersion: -32022
 } as const
 
+export interface ProtocolErrorOptions {
+  readonly status?: number
+  readonly data?: unknown
+  readonly id?: string
+  readonly challenge?: string | undefined
+}
+
 /** A JSON-RPC error response with its HTTP status (mcp-proxy.md#error-bodies). */
 export class ProtocolError extends Error {
   readonly status: number
@@ -33,14 +40,17 @@ export class ProtocolError extends Error {
   readonly data: unknown
   /** JSON text of the request's id, `null` if it could not be read. */
   readonly id: string
+  /** Value of `WWW-Authenticate` for HTTP. */
+  readonly challenge: string | undefined
 
-  constructor(code: number, message: string, options: { status?: number; data?: unknown; id?: string } = {}) {
+  constructor(code: number, message: string, options: ProtocolErrorOptions = {}) {
     super(message)
     this.name = 'ProtocolError'
     this.code = code
     this.status = options.status ?? 400
     this.data = options.data
     this.id = options.id ?? 'null'
+    this.challenge = options.challenge
   }
 }
 
@@ -173,20 +183,51 @@ export const hopKeys: readonly string[] = [
 
 const isPlain = (key: string) => /^[\x21-\x7e]*$/.test(key)
 /**
- * Folds a key like the most lenient parsers do: case-insensitive (`ſ` equals `s`), compatibility-normalized, without
- * white space and invisible characters.
+ * Marks beyond 30 in a row, which no text has (UAX 15, Stream-Safe Text Format): their order is normalized in quadratic
+ * time. The two half-width marks become marks.
  */
-export const foldKey = (key: string): string =>
-  (isPlain(key) ? key : key.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '')).toUpperCase().toLowerCase()
+const tooManyMarks = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu
+const fold = (key: string): string =>
+  (isPlain(key)
+    ? key
+    : key
+        .replace(tooManyMarks, '$1')
+        .normalize('NFKC')
+        .replace(/[\p{C}\p{Z}\p{M}]/gu, '')
+  )
+    .toUpperCase()
+    .toLowerCase()
+/** Characters of keys outside of ASCII that are folded for one message, which takes some 50 ms at most. */
+const MAX_FOLDED = 16_384
+
+/** The keys of a message are too long to be folded. */
+export class LongKeysError extends Error {}
+
+/**
+ * Returns a function that folds the keys of one message like the most lenient parsers read them: case-insensitive (`ſ`
+ * equals `s`), compatibility-normalized, without white space and invisible characters. It throws LongKeysError once the
+ * keys outside of ASCII have more than 16,384 characters together.
+ */
+export function createKeyFold(): (key: string) => string {
+  let left = MAX_FOLDED
+  return (key) => {
+    if (!isPlain(key) && (left -= key.length) < 0) throw new LongKeysError('names of members are too long')
+    return fold(key)
+  }
+}
+
 /** Parsers written in C end a key at NUL. */
-const cutAtNul = (key: string) => (key.includes('\0') ? key.slice(0, key.indexOf('\0')) : key)
+const cutAtNul = (key: string) => key.slice(0, key.indexOf('\0'))
 
 function createLookalikes(keys: readonly string[]) {
   const exact = new Set(keys)
-  const byFolded = new Map(keys.map((key) => [foldKey(key), key]))
+  const byFolded = new Map(keys.map((key) => [fold(key), key]))
   /** Returns the key that `key` could be mistaken for, undefined if none. */
-  return (key: string) =>
-    exact.has(key) ? undefined : (byFolded.get(foldKey(key)) ?? byFolded.get(foldKey(cutAtNul(key))))
+  return (key: string, foldKey: (key: string) => string) => {
+    if (exact.has(key)) return undefined
+    const found = byFolded.get(foldKey(key))
+    return found === undefined && key.includes('\0') ? byFolded.get(foldKey(cutAtNul(key))) : found
+  }
 }
 
 const lookalikeOfParam = createLookalikes(routedMembers)
@@ -197,9 +238,18 @@ const lookalikeOfMeta = createLookalikes(hopKeys)
  * `Name` instead of the `name` that was authorized. Covers `params` (or a `ref`) and its `_meta`. Throws ProtocolError.
  */
 export function refuseLookalikes(found: readonly Member[], id: string): void {
-  const refuseIn = (members: readonly Member[], lookalikeOf: (key: string) => string | undefined) => {
+  const foldKey = createKeyFold()
+  const find = (key: string, lookalikeOf: ReturnType<typeof createLookalikes>) => {
+    try {
+      return lookalikeOf(key, foldKey)
+    } catch (error) {
+      if (error instanceof LongKeysError) throw invalid(`Invalid request: ${error.message}`, id)
+      throw error
+    }
+  }
+  const refuseIn = (members: readonly Member[], lookalikeOf: ReturnType<typeof createLookalikes>) => {
     for (const { key } of members) {
-      const lookalike = lookalikeOf(key)
+      const lookalike = find(key, lookalikeOf)
       if (lookalike === undefined) continue
       throw invalid(`Invalid request: member ${JSON.stringify(key)} can be mistaken for "${lookalike}"`, id)
     }

@@ -99,7 +99,7 @@ export function redactFailure(failure: UpstreamFailure, redact: (text: string) =
 }
 
 /**
- * Whether the reader of a failure gets what the program wrote on stderr. A program that serves several callers may quote
+ * Reader of a failure: with the output that the program wrote on stderr, or without. A program that serves several callers may quote
  * their calls there, so only administrators and development mode do (`isAdministrator`).
  */
 export interface Audience {

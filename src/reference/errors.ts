@@ -63,7 +63,8 @@ A tool that reports a failure is not an HTTP error: the status is 200 and the re
 |---|---|---|
 | \`catalogue_entry_changed\` | 409 | The entry of the catalogue has another version, or is not the one whose \`digest\` was sent |
 | \`values_missing\` | 400 | Required values of a server of the catalogue are missing |
-| \`denied_by_policy\` | 403 | A [policy](../how-to/policies.md) refuses the call; \`policy\` names it, \`decision\` is in the audit log |
+| \`denied_by_policy\` | 403 | A [policy](../how-to/policies.md) refuses the call; \`policy\` names it, \`decision\` is in the audit log; \`scopes\` are those with which the token would be allowed, if that helps |
+| \`policy_in_file\` | 409 | The policy is in the [policy file](../how-to/policies.md#policies-from-a-file) of the gateway, and can be changed only there |
 | \`not_initialized\` | 403 | There is no administrator yet: \`POST /init\` creates the first |
 | \`enterprise_mode_only\` | 403 | Development mode has no users and clients |
 | \`upstream_oauth_required\` | 400 | The server requires a sign-in: register it with \`oauth_redirect_uri\` |

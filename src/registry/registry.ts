@@ -6,13 +6,23 @@ import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from '
 import { readCauses } from './logs/call-causes.ts'
 import { createCallStats, type CallStats } from './logs/call-stats.ts'
 import { readTallies } from './logs/call-tallies.ts'
-import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './logs/calls.ts'
+import {
+  callExpiry,
+  findCall,
+  readCalls,
+  readDecidedCalls,
+  type DecidedCall,
+  recordCalls,
+  type CallRow,
+  type Retention
+} from './logs/calls.ts'
 import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } from './database-identity.ts'
 import { createCatalogueStore, type CatalogueStore } from './repositories/catalogue.ts'
 import type { Effect, WriteContext } from './repositories/context.ts'
-import { scheduleExpiry } from './logs/expiry.ts'
+import { scheduleExpiry, type Expiry } from './logs/expiry.ts'
 import { withErrorTranslation } from './store/failures.ts'
 import { createGroupRepository } from './repositories/groups.ts'
+import { createIdentityRepository, findPerson, type KnownPerson } from './repositories/identities.ts'
 import { createItemRepository, type ListDifference } from './repositories/items.ts'
 import { deriveKey } from './crypto/master-key.ts'
 import { CHANGES_CHANNEL } from './store/listen.ts'
@@ -20,6 +30,7 @@ import { migrateToLatest } from './store/migrate.ts'
 import type {
   ContactAttempt,
   ContactResult,
+  AuditedAction,
   AuditEntry,
   AuditQuery,
   Change,
@@ -31,6 +42,22 @@ import type {
   StoredServer
 } from './model/model.ts'
 import { createOAuthSessions, type OAuthSessions } from './repositories/oauth-sessions.ts'
+import {
+  createUsedAssertionRepository,
+  createUsedAssertions,
+  usedAssertionExpiry,
+  type UsedAssertions
+} from './used-assertions.ts'
+import { createOAuthRecords, oauthRecordExpiry, type OAuthRecords } from './oauth-records.ts'
+import { createSigningKeyRepository, readPrivateKeys, type PrivateSigningKey } from './repositories/signing-keys.ts'
+import {
+  createLocalAccountRepository,
+  createLocalAccountStore,
+  signInFailureExpiry,
+  type LocalAccountStore
+} from './local-accounts.ts'
+import { createScimUserRepository, readScimMemberships, readScimUsers } from './repositories/scim-users.ts'
+import { createScimGroupRepository, readScimGroups, readScimMembers } from './repositories/scim-groups.ts'
 import { createPolicyRepository } from './repositories/policies.ts'
 import type { PoolStats } from './store/postgres.ts'
 import { createRefusalLog } from './logs/refusals.ts'
@@ -46,12 +73,15 @@ import {
   requireValidToken,
   type AccessTokenStore
 } from './repositories/access-tokens.ts'
+import { createGrantReader, createOAuthGrantRepository } from './repositories/oauth-grants.ts'
 import { createPrincipalRepository } from './repositories/principals.ts'
 import type { ConnectionConfig } from './repositories/server-rows.ts'
 import { tryStartRefresh, createServerRepository, hasPlainSecrets, readConfigs } from './repositories/servers.ts'
 import { openStore, type Store, type StoreOptions } from './store/store.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
 import { createStateFollower } from './state-follower.ts'
+import { createTeamRepository } from './repositories/teams.ts'
+import { createTombstoneRepository, tombstoneExpiry } from './tombstones.ts'
 import type { Db } from './model/tables.ts'
 import { createTokenRepository, createTokenStore, type TokenStore } from './repositories/upstream-tokens.ts'
 
@@ -69,6 +99,15 @@ export interface Transaction {
   readonly accessTokens: ReturnType<typeof createAccessTokenRepository>
   readonly tokens: ReturnType<typeof createTokenRepository>
   readonly policies: ReturnType<typeof createPolicyRepository>
+  readonly teams: ReturnType<typeof createTeamRepository>
+  readonly tombstones: ReturnType<typeof createTombstoneRepository>
+  readonly usedAssertions: UsedAssertions
+  readonly signingKeys: ReturnType<typeof createSigningKeyRepository>
+  readonly oauthGrants: ReturnType<typeof createOAuthGrantRepository>
+  readonly identities: ReturnType<typeof createIdentityRepository>
+  readonly localAccounts: ReturnType<typeof createLocalAccountRepository>
+  readonly scimUsers: ReturnType<typeof createScimUserRepository>
+  readonly scimGroups: ReturnType<typeof createScimGroupRepository>
 }
 
 /** Call log: calls, their callers and their outcomes (security-model.md#audit) */
@@ -79,6 +118,8 @@ export interface CallLog extends CallStats {
   readonly queued: number
   /** Returns calls, newest first. */
   list(query: CallFilter & { readonly limit: number }): Promise<CallEntry[]>
+  /** Returns what policies decide on, newest call first. `before`: only calls with lower ids. */
+  decided(before: string | undefined, limit: number): Promise<DecidedCall[]>
   find(id: string): Promise<CallEntry | undefined>
   /** Returns the causes of the most recent failed calls, most frequent first. */
   causes(query: CausesQuery): Promise<CallCause[]>
@@ -127,6 +168,8 @@ export interface Registry {
    * separately, per address of unauthenticated callers.
    */
   recordRefusal(refusal: Refusal): void
+  /** Writes an audit row for an action that changes nothing in the registry. Rejects with a 503 AppError if it cannot. */
+  recordAction(action: AuditedAction): Promise<void>
   /**
    * Writes an audit row before a server is contacted, and resolves with a function that writes the result and never
    * rejects. Rejects with a 503 AppError if the row cannot be written; the server must then not be contacted.
@@ -140,9 +183,25 @@ export interface Registry {
   /** Re-encrypts the data keys of all stored secrets with the current key. */
   rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
+  /** Records of the authorization server. */
+  readonly oauthRecords: OAuthRecords
+  readonly oauthGrants: ReturnType<typeof createGrantReader>
+  readonly usedAssertions: UsedAssertions
+  /** Returns the private keys of the authorization server, the one that signs first. */
+  signingKeys(): Promise<PrivateSigningKey[]>
   readonly sessionEnds: SessionEnds
   readonly tokens: TokenStore
   readonly accessTokens: AccessTokenStore
+  readonly localAccounts: LocalAccountStore
+  /** Finds the user of a person who has signed in before, with the groups that the person would have now. */
+  findPerson(person: Parameters<typeof findPerson>[1]): Promise<KnownPerson | undefined>
+  /** Users and groups of a SCIM client; each read rejects with a 503 AppError while the database is unreachable. */
+  readonly scim: {
+    users(query: Parameters<typeof readScimUsers>[1]): ReturnType<typeof readScimUsers>
+    groups(query: Parameters<typeof readScimGroups>[1]): ReturnType<typeof readScimGroups>
+    members(groupIds: readonly string[]): ReturnType<typeof readScimMembers>
+    memberships(userIds: readonly string[]): ReturnType<typeof readScimMemberships>
+  }
   readonly catalogue: CatalogueStore
   /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
@@ -201,8 +260,31 @@ async function encryptPlainSecrets(store: Store, keys: MasterKeys, onError: (err
   }
 }
 
+/** Starts deleting what has expired. */
+function startExpiries(db: Db, { auditRetentionDays, callRetention, onError }: RegistryOptions) {
+  const every: readonly (readonly [Expiry, everyMs: number])[] = [
+    [sessionEndExpiry, MINUTE_MS],
+    [oauthRecordExpiry, MINUTE_MS],
+    [usedAssertionExpiry, MINUTE_MS],
+    [tombstoneExpiry, HOUR_MS],
+    [signInFailureExpiry, HOUR_MS],
+    ...(auditRetentionDays ? [[auditExpiry(auditRetentionDays), HOUR_MS] as const] : []),
+    ...(callRetention ? [[callExpiry(callRetention), MINUTE_MS] as const] : [])
+  ]
+  return every.map(([expiry, everyMs]) => scheduleExpiry(db, expiry, { everyMs, onError }))
+}
+
+/** Creates the functions that read the call log. */
+const createCallReads = (db: Db): Omit<CallLog, 'record' | 'queued' | 'onStored'> => ({
+  list: (query) => withErrorTranslation(() => readCalls(db, query)),
+  decided: (before, limit) => withErrorTranslation(() => readDecidedCalls(db, before, limit)),
+  find: (id) => withErrorTranslation(() => findCall(db, id)),
+  causes: (query) => withErrorTranslation(() => readCauses(db, query)),
+  ...createCallStats((from, seconds) => withErrorTranslation(() => readTallies(db, from, seconds)))
+})
+
 function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, options: RegistryOptions): Registry {
-  const { onError, auditRetentionDays, callRetention, queryTimeoutMs } = options
+  const { onError, queryTimeoutMs } = options
   const { db } = store
   const sync = createStateFollower({ store, onError })
   const refusalLog = createRefusalLog({
@@ -225,21 +307,14 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     const lost = await calls.close()
     if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
   }
-  const expiries = [
-    scheduleExpiry(db, sessionEndExpiry, { everyMs: MINUTE_MS, onError }),
-    auditRetentionDays && scheduleExpiry(db, auditExpiry(auditRetentionDays), { everyMs: HOUR_MS, onError }),
-    callRetention && scheduleExpiry(db, callExpiry(callRetention), { everyMs: MINUTE_MS, onError })
-  ]
+  const expiries = startExpiries(db, options)
   const callLog: CallLog = {
     record: calls.push,
     get queued() {
       return calls.length
     },
     onStored: null,
-    list: (query) => withErrorTranslation(() => readCalls(db, query)),
-    find: (id) => withErrorTranslation(() => findCall(db, id)),
-    causes: (query) => withErrorTranslation(() => readCauses(db, query)),
-    ...createCallStats((from, seconds) => withErrorTranslation(() => readTallies(db, from, seconds)))
+    ...createCallReads(db)
   }
 
   const write: Registry['write'] = async (change, work) => {
@@ -274,6 +349,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
         return readConfigs(db, keys)
       }),
     recordRefusal: refusalLog.record,
+    recordAction: (action) => withErrorTranslation(() => insertAction(db, action)),
     beginAttempt: createAttemptRecorder({
       db,
       key: deriveKey(rootKey, 'launch fingerprints'),
@@ -284,9 +360,21 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     calls: callLog,
     logs: { calls, audit: refusalLog.state },
     oauthSessions: createOAuthSessions(db, keys),
+    oauthRecords: createOAuthRecords(db, keys),
+    oauthGrants: createGrantReader(db, keys),
+    usedAssertions: createUsedAssertions(db),
+    signingKeys: () => readPrivateKeys(db, keys),
     sessionEnds: createSessionEnds(db, store.listener !== undefined),
     tokens: createTokenStore(db, keys),
     accessTokens,
+    localAccounts: createLocalAccountStore(db),
+    findPerson: (person) => withErrorTranslation(() => findPerson(db, person)),
+    scim: {
+      users: (query) => readScimUsers(db, query),
+      groups: (query) => readScimGroups(db, query),
+      members: (groupIds) => readScimMembers(db, groupIds),
+      memberships: (userIds) => readScimMemberships(db, userIds)
+    },
     catalogue: createCatalogueStore(db),
     rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(rootKey, label),
@@ -298,7 +386,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
         return rows[0]!.now.getTime()
       }),
     async close() {
-      for (const expiry of expiries) if (expiry) expiry.stop()
+      for (const expiry of expiries) expiry.stop()
       await Promise.all([closeCalls(), refusalLog.close(), accessTokens.close()])
       await sync.close()
       await store.close()
@@ -321,7 +409,16 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
       principals: createPrincipalRepository(context),
       accessTokens: createAccessTokenRepository(context),
       tokens: createTokenRepository(context),
-      policies: createPolicyRepository(context)
+      policies: createPolicyRepository(context),
+      teams: createTeamRepository(context),
+      tombstones: createTombstoneRepository(context),
+      usedAssertions: createUsedAssertionRepository(context),
+      signingKeys: createSigningKeyRepository(context),
+      oauthGrants: createOAuthGrantRepository(context),
+      identities: createIdentityRepository(context),
+      localAccounts: createLocalAccountRepository(context),
+      scimUsers: createScimUserRepository(context),
+      scimGroups: createScimGroupRepository(context)
     })
     if (effects.length === 0) return { result, version: undefined }
     await insertChange(trx, change, version, effects)

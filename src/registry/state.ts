@@ -2,6 +2,9 @@ import { sql } from 'kysely'
 import { readGroups } from './repositories/groups.ts'
 import { readPolicies } from './repositories/policies.ts'
 import { readPrincipals } from './repositories/principals.ts'
+import { readSigningKeys } from './repositories/signing-keys.ts'
+import { readTeams } from './repositories/teams.ts'
+import { readTombstones } from './tombstones.ts'
 import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Negotiation } from './model/model.ts'
 import { serverColumns } from './repositories/server-rows.ts'
 import { recordingLeft } from './repositories/recordings.ts'
@@ -36,6 +39,9 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
       const groups = await readGroups(trx, reusable?.groups)
       const principals = await readPrincipals(trx, reusable?.principals)
       const policies = await readPolicies(trx, reusable?.policies)
+      const teams = await readTeams(trx, reusable?.teams)
+      const tombstones = await readTombstones(trx, reusable?.tombstones)
+      const signingKeys = await readSigningKeys(trx, reusable?.signingKeys)
       const revisions = await trx.selectFrom('servers').select(['id', 'revision']).execute()
       const stale = revisions.filter(({ id, revision }) => known.get(id)?.revision !== revision)
       const read = await readServers(
@@ -44,7 +50,7 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
       )
       const servers = revisions.map(({ id }) => read.get(id) ?? known.get(id)!)
       const sorted = servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      return { version, initialized, servers: sorted, groups, principals, policies }
+      return { version, initialized, servers: sorted, groups, principals, policies, teams, tombstones, signingKeys }
     })
 }
 

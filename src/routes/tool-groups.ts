@@ -121,9 +121,9 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         tags,
         operationId: 'deleteToolGroup',
         summary: 'Remove a tool group',
-        description: 'Ends its open sessions.',
+        description: 'Ends its open sessions. 409: an enabled policy that denies names it.',
         params,
-        response: { 204: Type.Null(), ...errorResponses(404) }
+        response: { 204: Type.Null(), ...errorResponses(404, 409) }
       }
     },
     async (request, reply) => {

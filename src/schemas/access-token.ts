@@ -1,10 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import { roles, tokenScopes, type TokenScope } from '../domain/access/access.ts'
+import { POLICY_LIMITS } from '../domain/policy/rule.ts'
 import { StringEnum } from './shared.ts'
 
 const scopes = (description: string) =>
   Type.Unsafe<readonly TokenScope[]>(
-    Type.Array(StringEnum(tokenScopes), { minItems: 1, maxItems: tokenScopes.length, description })
+    Type.Array(Type.String({ format: 'scope' }), {
+      minItems: 1,
+      maxItems: tokenScopes.length + POLICY_LIMITS.scopesInAll,
+      description
+    })
   )
 
 const token = {
@@ -32,7 +37,7 @@ export const AccessTokenInput = Type.Object(
   {
     name: Type.String({ format: 'name', description: 'Unique among the tokens of the user' }),
     scopes: scopes(
-      '`mcp`: MCP endpoints; `towpath:read`: read over REST; `towpath:call`: also call tools, render prompts and read resources over REST; `towpath:admin`: everything over REST. A token never has more rights than the role of its user.'
+      '`mcp`: MCP endpoints; `towpath:read`: read over REST; `towpath:call`: also call tools, render prompts and read resources over REST; `towpath:admin`: everything over REST; `mcp:` and a name: what policies reserve for tokens with this scope. A token never has more rights than the role of its user.'
     ),
     expires_at: Type.Optional(
       Type.String({ format: 'moment', description: 'ISO 8601; if absent, the token does not expire' })
@@ -41,8 +46,38 @@ export const AccessTokenInput = Type.Object(
   { $id: 'AccessTokenInput', additionalProperties: false }
 )
 
+/** Browser session of the caller. */
+export const BrowserSession = Type.Object(
+  {
+    name: Type.String(),
+    role: StringEnum(roles),
+    method: StringEnum(['oidc', 'local', 'break_glass'], {
+      description:
+        'oidc: at the OpenID provider; local: with a password; break_glass: with the access token of an administrator'
+    }),
+    expires_at: Type.String({ description: 'ISO 8601; later if the session is used' }),
+    csrf_token: Type.String({ description: 'Value of the header `X-Towpath-CSRF` of requests that change something' })
+  },
+  { $id: 'BrowserSession' }
+)
+
 /** The authenticated user. */
 export const Account = Type.Object(
-  { name: Type.String(), role: StringEnum(roles), token: AccessToken },
+  {
+    name: Type.String(),
+    role: StringEnum(roles),
+    token: Type.Optional(Type.Object(token, { description: 'Absent after a sign-in' })),
+    sign_in: Type.Optional(
+      Type.Object(
+        {
+          kind: StringEnum(['session', 'oauth'], { description: 'session: of a browser; oauth: of an OAuth client' }),
+          client_id: Type.Optional(Type.String({ description: 'Absent for a browser session' })),
+          scopes: Type.Optional(scopes('Absent: all rights of the role')),
+          expires_at: Type.String({ description: 'ISO 8601' })
+        },
+        { description: 'Absent for an access token of the gateway' }
+      )
+    )
+  },
   { $id: 'Account' }
 )

@@ -21,6 +21,10 @@ export const Call = Type.Object(
     caller_kind: StringEnum(callerKinds),
     caller: Type.String(),
     client: Type.Optional(Type.String({ description: 'Name that the MCP client declared for itself; untrusted text' })),
+    oauth_client: Type.Optional(Type.String({ description: 'Id of the OAuth client through which the person called' })),
+    scopes: Type.Optional(
+      Type.String({ description: 'Scopes of the access token that policies can require, separated by spaces' })
+    ),
     endpoint: Type.String({ description: 'Path of the MCP endpoint, or `/api/v0`' }),
     via: StringEnum(protocols, { description: 'REST, or the MCP era of the caller' }),
     client_protocol: Type.Optional(Type.String({ description: 'MCP revision of the caller' })),

@@ -11,3 +11,17 @@ export const KeyRotation = Type.Object(
   },
   { $id: 'KeyRotation' }
 )
+
+export const SigningKeyRotation = Type.Object(
+  {
+    revoke: Type.Optional(
+      Type.Boolean({ description: 'Refuse the tokens of all older keys at once; clients renew them. Default false' })
+    )
+  },
+  { $id: 'SigningKeyRotation', additionalProperties: false }
+)
+
+export const NewSigningKey = Type.Object(
+  { kid: Type.String({ description: 'Id of the key that signs access tokens from now on' }) },
+  { $id: 'NewSigningKey' }
+)

@@ -2,18 +2,23 @@ import type { TSchema } from '@sinclair/typebox'
 import { AuditEntry, AuditPage } from './audit.ts'
 import { Call, CallCauses, CallPage } from './call.ts'
 import { CatalogueDetails, CatalogueInstall, CataloguePage, CataloguePlan, CatalogueServer } from './catalogue.ts'
-import { KeyRotation } from './keys.ts'
-import { AccessToken, AccessTokenInput, Account, IssuedAccessToken } from './access-token.ts'
+import { ConnectedClient, RegisteredClient } from './oauth-client.ts'
+import { IdentityProviderChecks } from './check.ts'
+import { KeyRotation, NewSigningKey, SigningKeyRotation } from './keys.ts'
+import { AccessToken, AccessTokenInput, Account, BrowserSession, IssuedAccessToken } from './access-token.ts'
 import {
   Client,
   ClientInput,
   ClientPatch,
   Initialized,
+  Invitation,
+  InvitationInput,
   IssuedClient,
   IssuedUser,
   RoleInput,
   TokenInput,
   User,
+  UserDetails,
   UserInput
 } from './principal.ts'
 import { JsonRpcError, JsonRpcMessage } from './mcp.ts'
@@ -25,6 +30,8 @@ import {
   PolicyDecision,
   PolicyInput,
   PolicyReplacement,
+  PolicyReplay,
+  PolicyReplayResult,
   PolicyTrial
 } from './policy.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
@@ -42,7 +49,8 @@ import {
   ServerState,
   ServerSwitches,
   ServerSwitchesPatch,
-  RecordingInput
+  RecordingInput,
+  UpstreamClient
 } from './server.ts'
 import { ErrorBody } from './shared.ts'
 import { Stats } from './stats.ts'
@@ -56,6 +64,7 @@ import {
   ToolGroupReplacement
 } from './tool-group.ts'
 import { Tool, ToolCall, ToolResult } from './tool.ts'
+import { Team, TeamInput, TeamReplacement } from './team.ts'
 
 /** All named schemas, listed under `components` in the OpenAPI document. */
 export const namedSchemas: readonly TSchema[] = [
@@ -75,6 +84,7 @@ export const namedSchemas: readonly TSchema[] = [
   AuthorizationRequired,
   AuthorizationAnswer,
   AuthorizationSession,
+  UpstreamClient,
   CatalogueServer,
   CataloguePage,
   CatalogueDetails,
@@ -98,7 +108,12 @@ export const namedSchemas: readonly TSchema[] = [
   PolicyDecision,
   PolicyInput,
   PolicyReplacement,
+  PolicyReplay,
+  PolicyReplayResult,
   PolicyTrial,
+  Team,
+  TeamInput,
+  TeamReplacement,
   ToolGroupDetails,
   ToolGroupInput,
   ToolGroupReplacement,
@@ -110,14 +125,23 @@ export const namedSchemas: readonly TSchema[] = [
   CallCauses,
   CallPage,
   Stats,
+  IdentityProviderChecks,
   KeyRotation,
+  NewSigningKey,
+  SigningKeyRotation,
+  ConnectedClient,
+  RegisteredClient,
   Initialized,
+  Invitation,
+  InvitationInput,
   User,
+  UserDetails,
   UserInput,
   AccessToken,
   AccessTokenInput,
   Account,
   IssuedAccessToken,
+  BrowserSession,
   IssuedUser,
   RoleInput,
   TokenInput,

@@ -3,6 +3,9 @@ import { roles } from '../domain/access/access.ts'
 import { effects, modes, POLICY_LIMITS } from '../domain/policy/rule.ts'
 import { OpenObject, ref, StringEnum, Text, TextList } from './shared.ts'
 
+/** Policies that a trial or replay takes. */
+const MAX_POLICIES = 500
+
 const globs = (description: string) =>
   Type.Optional(TextList({ maxItems: POLICY_LIMITS.entries, maxLength: 1_024, description }))
 const hint = () => Type.Optional(Type.Boolean())
@@ -10,15 +13,18 @@ const hint = () => Type.Optional(Type.Boolean())
 const subjects = Type.Object(
   {
     users: globs('Names of users'),
+    groups: globs('Groups of the identity provider'),
+    teams: globs('Names of teams'),
     roles: Type.Optional(
       Type.Unsafe<readonly string[]>(Type.Array(StringEnum(roles), { maxItems: 10, description: 'Roles of users' }))
     ),
-    clients: globs('Names of MCP clients')
+    clients: globs('Names of MCP clients'),
+    oauth_clients: globs('Ids of OAuth clients through which people call')
   },
   {
     additionalProperties: false,
     description:
-      'Callers that the rule applies to; empty for all. Entries are alternatives; people and clients exclude each other. Names can end with `*`.'
+      'Callers that the rule applies to; empty for all. `users`, `groups`, `teams` and `roles` are alternatives for people, `clients` and `oauth_clients` for programs; with both, a caller must match both. Names can end with `*`.'
   }
 )
 
@@ -64,6 +70,14 @@ const members = {
       description: 'Condition on the call in CEL, such as `args.namespace == "dev"`'
     })
   ),
+  require_scopes: Type.Optional(
+    TextList({
+      maxItems: POLICY_LIMITS.scopes,
+      maxLength: 64,
+      description:
+        'Scopes such as `mcp:write` that the token of the caller needs, all of them. `allow`: only tokens that have them are allowed; `deny`: only tokens that lack one are denied. OAuth clients are asked to get them'
+    })
+  ),
   reason: Type.Optional(Text({ maxLength: 1_024, description: 'Text for the caller whose call the rule refuses' }))
 }
 
@@ -93,7 +107,11 @@ export const Policy = Type.Object(
     subjects,
     targets,
     when: Type.Optional(Type.String()),
-    reason: Type.Optional(Type.String())
+    require_scopes: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
+    reason: Type.Optional(Type.String()),
+    source: Type.Optional(
+      StringEnum(['file'], { description: 'file: it comes from the policy file, and cannot be changed over REST' })
+    )
   },
   { $id: 'Policy' }
 )
@@ -115,8 +133,9 @@ const decisionMembers = {
 }
 const endpoint = Type.Optional(Text({ description: 'Name of a tool group; absent for the global endpoint' }))
 const callerMembers = {
-  user: Type.Optional(Text({ description: 'Name of a user; either this or `client`' })),
+  user: Type.Optional(Text({ description: 'Name of a user; either this, `client` or `groups`' })),
   client: Type.Optional(Text({ description: 'Name of an MCP client' })),
+  oauth_client: Type.Optional(Text({ description: 'Id of the OAuth client through which the person calls' })),
   endpoint
 }
 
@@ -124,13 +143,17 @@ const callerMembers = {
 export const PolicyTrial = Type.Object(
   {
     ...callerMembers,
+    groups: Type.Optional(
+      TextList({ maxItems: 1_000, description: 'Groups of a person who need not exist, instead of `user` or `client`' })
+    ),
     kind: StringEnum(['tool', 'prompt', 'resource']),
     name: Text({ minLength: 1, description: 'Qualified name of a tool or prompt, or URI of a resource' }),
     args: Type.Optional(OpenObject('Arguments of the call')),
+    scopes: Type.Optional(TextList({ maxItems: 100, description: "Scopes of the caller's token" })),
     with: Type.Optional(
       Type.Unsafe<readonly Static<typeof PolicyInput>[]>(
         Type.Array(ref(PolicyInput), {
-          maxItems: 100,
+          maxItems: MAX_POLICIES,
           description: 'Policies that are not stored; each replaces the stored one of its name'
         })
       )
@@ -149,6 +172,7 @@ export const PolicyDecision = Type.Object(
         readonly effect: 'allow' | 'deny'
         readonly mode: 'enforce' | 'observe'
         readonly condition?: 'true' | 'false' | 'error'
+        readonly missing_scopes?: readonly string[]
       }[]
     >(
       Type.Array(
@@ -158,6 +182,11 @@ export const PolicyDecision = Type.Object(
           mode: StringEnum(modes),
           condition: Type.Optional(
             StringEnum(['true', 'false', 'error'], { description: 'Value of the condition, if the policy has one' })
+          ),
+          missing_scopes: Type.Optional(
+            Type.Array(Type.String(), {
+              description: 'Required scopes that the token lacks, if the policy requires any'
+            })
           )
         }),
         { description: 'Enabled policies whose subjects and targets match' }
@@ -168,6 +197,11 @@ export const PolicyDecision = Type.Object(
         description:
           'Why the call is denied. server: no server offers the item; switch: it is disabled; group: the endpoint does not serve it'
       })
+    ),
+    scopes: Type.Optional(
+      Type.Unsafe<readonly string[]>(
+        Type.Array(Type.String(), { description: 'Scopes with which the token would be allowed, if that helps' })
+      )
     ),
     ...decisionMembers
   },
@@ -187,3 +221,66 @@ export const EffectiveItem = Type.Object(
   { $id: 'EffectiveItem' }
 )
 export type EffectiveItem = Static<typeof EffectiveItem>
+
+const moment = (description: string) => Type.Optional(Type.String({ format: 'moment', description }))
+
+/** A change of the policies to try on logged calls. */
+export const PolicyReplay = Type.Object(
+  {
+    with: Type.Optional(
+      Type.Unsafe<readonly Static<typeof PolicyInput>[]>(
+        Type.Array(ref(PolicyInput), {
+          maxItems: MAX_POLICIES,
+          description: 'Policies to add; each replaces the stored one of its name'
+        })
+      )
+    ),
+    without: Type.Optional(
+      TextList({ maxItems: POLICY_LIMITS.policies, description: 'Names of stored policies to remove' })
+    ),
+    from: moment('Calls at or after this time, ISO 8601; by default 24 hours before `to`'),
+    to: moment('Calls before this time, ISO 8601; by default now')
+  },
+  { $id: 'PolicyReplay', additionalProperties: false }
+)
+
+const optional = (description: string) => Type.Optional(Type.String({ description }))
+
+const ChangedCalls = Type.Object({
+  change: StringEnum(['denied', 'allowed', 'unknown'], {
+    description:
+      'What the change does if the calls are repeated. unknown: a condition decides, and the arguments were not recorded'
+  }),
+  policy: optional('Policy that then decides, or that decided before; absent if the default does'),
+  caller_kind: Type.String(),
+  caller: Type.String(),
+  oauth_client: optional('Id of the OAuth client'),
+  scopes: optional('Scopes of the access token that policies can require'),
+  endpoint: Type.String(),
+  kind: StringEnum(['tool', 'prompt', 'resource', 'completion']),
+  server: optional('Absent if the item was unknown to the caller'),
+  item: optional('As in the call log'),
+  calls: Type.Integer({ description: 'Number of such calls' }),
+  last_id: Type.String({ description: 'Id of the newest of them in the call log' }),
+  last_at: Type.String({ description: 'ISO 8601' })
+})
+export type ChangedCalls = Static<typeof ChangedCalls>
+
+export const PolicyReplayResult = Type.Object(
+  {
+    from: Type.String({ description: 'Begin of the time that was examined, ISO 8601' }),
+    to: Type.String({ description: 'ISO 8601' }),
+    complete: Type.Boolean({ description: 'False if a limit of calls or of time ended the replay early' }),
+    calls: Type.Integer({ description: 'Calls that were examined' }),
+    callers_gone: Type.Integer({ description: 'Those whose callers do not exist any more; they are not decided on' }),
+    denied: Type.Integer({ description: 'Calls that would newly be denied' }),
+    allowed: Type.Integer({ description: 'Calls that would newly be allowed' }),
+    unknown: Type.Integer({ description: 'Calls on which a condition decides, without recorded arguments' }),
+    changes: Type.Unsafe<readonly ChangedCalls[]>(
+      Type.Array(ChangedCalls, { description: 'Most frequent first, at most 1,000' })
+    ),
+    changes_cut: Type.Boolean({ description: 'True if there are more changes than are listed' })
+  },
+  { $id: 'PolicyReplayResult' }
+)
+export type PolicyReplayResult = Static<typeof PolicyReplayResult>

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import type { KeySet } from '../domain/access/client-keys.ts'
 import { mcpJungleAlias, StringEnum, Text, TextList } from './shared.ts'
 
 const Name = Type.String({ format: 'name', description: '`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`' })
@@ -29,6 +30,21 @@ const user = {
 
 export const User = Type.Object(user, { $id: 'User' })
 
+export const UserDetails = Type.Object(
+  {
+    ...user,
+    source: StringEnum(['static', 'local', 'jit', 'scim'], {
+      description: 'Origin: an access token, an invitation, the first sign-in, or a SCIM client'
+    }),
+    display_name: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String()),
+    groups: TextList({ description: 'Groups of the identity provider' }),
+    teams: TextList(),
+    groups_read_at: Type.Optional(Type.String({ description: 'Time of the sign-in at which the groups were read' }))
+  },
+  { $id: 'UserDetails' }
+)
+
 const AliasName = Type.Optional(Type.String({ format: 'name', description: "Alias of `name` for MCPJungle's client" }))
 
 /**
@@ -46,6 +62,22 @@ export const UserInput = Type.Object(
 )
 
 export const RoleInput = Type.Object({ role: StringEnum(roles) }, { $id: 'RoleInput', additionalProperties: false })
+
+export const InvitationInput = Type.Object(
+  { role: Type.Optional(StringEnum(roles, { description: 'Role of a user who does not exist yet; default `user`' })) },
+  { $id: 'InvitationInput', additionalProperties: false }
+)
+
+export const Invitation = Type.Object(
+  {
+    name: Type.String(),
+    role: StringEnum(roles),
+    created: Type.Optional(Type.Literal(true, { description: 'Present if the user did not exist' })),
+    url: Type.String({ description: 'Page on which the user sets a password, once. Shown only in this answer' }),
+    expires_at: Type.String({ description: 'ISO 8601' })
+  },
+  { $id: 'Invitation' }
+)
 
 export const IssuedUser = Type.Object({ ...user, access_token: IssuedToken }, { $id: 'IssuedUser' })
 
@@ -65,6 +97,24 @@ const AllowList = Type.Optional(
 )
 const IsCustom = (description: string) => Type.Optional(Type.Boolean({ description }))
 
+const keys = {
+  jwks: Type.Optional(
+    Type.Unsafe<object | null>({
+      type: ['object', 'null'],
+      description:
+        'JSON Web Key Set of up to 10 public keys (RSA, EC, Ed25519), with which the client authenticates at the authorization server instead of with its token; null removes it'
+    })
+  ),
+  jwks_uri: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      format: 'text',
+      maxLength: 2_048,
+      description: 'Address of the key set, `https`, instead of `jwks`; null removes it'
+    })
+  )
+}
+
 const configuration = {
   description: Type.Optional(Text({ maxLength: 65_536 })),
   allowed_servers: Type.Optional(
@@ -79,6 +129,7 @@ export const ClientInput = Type.Object(
   {
     name: Name,
     ...configuration,
+    ...keys,
     allow_list: AllowList,
     access_token: OwnToken,
     is_custom_access_token: IsCustom("Sent by MCPJungle's client; true requires `access_token`")
@@ -90,6 +141,7 @@ export const ClientPatch = Type.Object(
   {
     name: PathName,
     ...configuration,
+    ...keys,
     allowed_servers: Type.Optional(TextList({ description: 'The whole list; if absent, unchanged' })),
     allow_list: AllowList,
     access_token: Type.Optional(Type.String({ format: 'token', description: 'New token; if absent, unchanged' })),
@@ -105,7 +157,11 @@ const record = {
   name: Type.String(),
   description: Type.Optional(Type.String()),
   allowed_servers: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
-  allow_list: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), mcpJungleAlias('allowed_servers')))
+  allow_list: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), mcpJungleAlias('allowed_servers'))),
+  jwks: Type.Optional(
+    Type.Unsafe<KeySet>({ type: 'object', additionalProperties: true, description: 'Public keys of the client' })
+  ),
+  jwks_uri: Type.Optional(Type.String({ description: 'Address of the public keys' }))
 }
 
 export const Client = Type.Object(record, { $id: 'Client' })

@@ -184,6 +184,19 @@ export const AuthorizationAnswer = Type.Object(
   }
 )
 
+export const UpstreamClient = Type.Object(
+  {
+    client_id: Type.String({ description: 'URL of the document itself' }),
+    client_name: Type.String(),
+    redirect_uris: Type.Array(Type.String()),
+    grant_types: Type.Array(Type.String()),
+    response_types: Type.Array(Type.String()),
+    token_endpoint_auth_method: Type.String(),
+    application_type: Type.String()
+  },
+  { $id: 'UpstreamClient', description: 'Client metadata document of the gateway' }
+)
+
 export const AuthorizationSession = Type.Object(
   {
     session_id: Type.String(),

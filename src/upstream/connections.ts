@@ -18,6 +18,7 @@ import { createSemaphore } from '../lib/semaphore.ts'
 import type { TransportClient } from './transport/connection.ts'
 import { readUpstream } from './discovery/read-upstream.ts'
 import { redactFailure, UpstreamFailure } from '../protocol/upstream-failure.ts'
+import { createBoundedFetch } from './oauth/bounded-fetch.ts'
 import { createOAuthHttp, type OAuthHttpFor } from './oauth/oauth-http.ts'
 import { createReadScheduler } from './transport/read-scheduler.ts'
 import { createSlotPool, type SlotPool } from './sessions/slot-pool.ts'
@@ -57,6 +58,8 @@ export interface Connections {
   readonly http: OAuthHttpFor
   /** The same for answers of MCP registries, which are larger. */
   readonly registryHttp: OAuthHttpFor
+  /** `fetch` for sign-in, within the egress policy. */
+  readonly fetchFor: ReturnType<typeof createBoundedFetch>
   /** Returns a server's target. If its secrets cannot be decrypted, it carries `problem` and no request is sent. */
   targetOf(stored: StoredServer): Target
   /** Returns a function that removes the server's secrets from a text. */
@@ -205,6 +208,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     authorizations,
     http,
     registryHttp: createOAuthHttp({ egress, userAgent, ...REGISTRY_ANSWERS }),
+    fetchFor: createBoundedFetch({ egress, userAgent }),
     targetOf,
     redactorOf: (stored) => redactorFor(targetOf(stored)),
     readOffer: (target) => readOffer(options, transports, target),

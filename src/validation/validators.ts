@@ -1,4 +1,5 @@
 import AjvCompiler from '@fastify/ajv-compiler'
+import { isTokenScope, SCOPE_PATTERN, SCOPE_RULE } from '../domain/access/access.ts'
 import { isName, isServerName, NAME_RULE, SERVER_NAME_RULE } from '../domain/names.ts'
 import { isTimestamp, isStorable } from '../domain/text/text.ts'
 import { isToken, TOKEN_RULE } from '../domain/tokens.ts'
@@ -26,6 +27,7 @@ const formats: Readonly<Record<string, Format>> = {
     rule: SERVER_NAME_RULE,
     pattern: { pattern: '^[A-Za-z0-9](_?[A-Za-z0-9-])*$', maxLength: 64 }
   },
+  scope: { validate: isTokenScope, rule: SCOPE_RULE, pattern: { pattern: SCOPE_PATTERN } },
   moment: {
     validate: isTimestamp,
     rule: 'must be an ISO 8601 date, or date and time with zone',

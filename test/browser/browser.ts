@@ -59,13 +59,16 @@ export interface Site {
   visit(hash: string, work: (page: Page) => Promise<void>, options?: Visit): Promise<void>
 }
 
+/** Starts Chromium; closed after the test. */
+export async function launchBrowser(t: TestContext): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 120_000 })
+  addCleanup(t, () => browser.close())
+  return browser
+}
+
 export async function startSite(t: TestContext, options: GatewayOptions = {}): Promise<Site> {
   requireBuild()
-  const [gateway, browser] = await Promise.all([
-    startGateway(t, options),
-    chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 120_000 })
-  ])
-  addCleanup(t, () => browser.close())
+  const [gateway, browser] = await Promise.all([startGateway(t, options), launchBrowser(t)])
   const visit: Site['visit'] = async (hash, work, { expected, ...context } = {}) => {
     const opened = await browser.newContext({
       reducedMotion: 'reduce',

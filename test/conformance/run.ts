@@ -26,9 +26,13 @@ import {
   separateScenarios
 } from './suite.ts'
 import { installTools } from '../tools/tools.ts'
+import { runClientSide } from './auth/client-side.ts'
+import { runServerSide } from './auth/server-side.ts'
 
 /** Options of `run.ts`, the official conformance suite against the gateway; see `docs/how-to/conformance.md`. */
 interface Options {
+  /** True to test OAuth instead: the gateway as authorization server, and as client of upstreams. */
+  readonly auth: boolean
   readonly direct: boolean
   readonly sets: readonly Revision[]
   readonly scenario: string | undefined
@@ -44,6 +48,7 @@ function readOptions(args: string[]): Options {
   const { values } = parseArgs({
     args,
     options: {
+      auth: { type: 'boolean', default: false },
       direct: { type: 'boolean', default: false },
       set: { type: 'string' },
       scenario: { type: 'string' },
@@ -52,11 +57,11 @@ function readOptions(args: string[]): Options {
       path: { type: 'string' }
     }
   })
-  const { direct, set, scenario, path } = values
+  const { auth, direct, set, scenario, path } = values
   const sets = set === undefined ? revisions : [oneOf('--set', revisions, set)]
   const upstream = oneOf('--upstream', upstreams, values.upstream)
   if (direct && upstream !== 'http') throw new Error('--direct speaks to the fixture over http only')
-  return { direct, sets, scenario, upstream, sessionMode: values['session-mode'], path }
+  return { auth, direct, sets, scenario, upstream, sessionMode: values['session-mode'], path }
 }
 
 function oneOf<const T extends string>(option: string, known: readonly T[], value: string): T {
@@ -74,6 +79,14 @@ interface Row {
   readonly direct: Verdict | undefined
   /** Undefined if only the server was tested. */
   readonly through: Verdict | undefined
+}
+
+/** Runs the scenarios about OAuth, first of authorization servers, then of clients. Resolves with the exit code. */
+async function runAuth(launch: Launch, folder: string): Promise<number> {
+  const { passed, all } = await runServerSide(launch, folder)
+  const unexpected = all - passed + (await runClientSide(launch, folder))
+  console.log(unexpected === 0 ? 'every result is as listed' : `${unexpected} results are not as listed`)
+  return unexpected === 0 ? 0 : 1
 }
 
 async function run(options: Options, launch: Launch, folder: string): Promise<number> {
@@ -198,7 +211,7 @@ async function main(args: string[]): Promise<number> {
   }, limitMs)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stopAll())
   try {
-    return await run(options, launch, folder)
+    return await (options.auth ? runAuth(launch, folder) : run(options, launch, folder))
   } finally {
     clearTimeout(timer)
     await stopAll()

@@ -40,15 +40,16 @@ export async function registration(launch: Launch, upstream: Upstream, sessionMo
   return { ...session, transport, url: await startFixture(launch, upstream) }
 }
 
-/** Starts a gateway in development mode on its own store. Resolves with its origin. */
-export async function startGateway(launch: Launch, dataDir: string): Promise<string> {
-  const port = await freePort()
+/** Starts a gateway, in development mode unless `env` says otherwise, on its own store. Resolves with its origin. */
+export async function startGateway(launch: Launch, dataDir: string, env: Record<string, string> = {}): Promise<string> {
+  const port = env.PORT ?? (await freePort())
   const origin = `http://localhost:${port}`
   const args = ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts'), 'start']
   const started = launch(process.execPath, args, {
     HOST: '127.0.0.1',
     PORT: String(port),
-    TOWPATH_DATA_DIR: dataDir
+    TOWPATH_DATA_DIR: dataDir,
+    ...env
   })
   await waitUntilReady(started, async () => (await fetch(`${origin}/ready`)).ok)
   return origin

@@ -23,7 +23,8 @@ export interface Verdict {
   readonly skippedChecks: readonly string[]
 }
 
-interface Check {
+/** A check in a result file of the suite. */
+export interface Check {
   readonly id: string
   readonly status: string
   readonly description?: string
@@ -31,7 +32,8 @@ interface Check {
 }
 
 const suite = toolPath('@modelcontextprotocol/conformance')
-const program = join(suite, 'dist/index.js')
+/** Path of the suite's program. */
+export const program = join(suite, 'dist/index.js')
 
 /**
  * Returns a Node.js binary that can run the suite, which does not start on Node 20: our own if it is newer, else a
@@ -93,12 +95,29 @@ export function extensionScenarios(): string[] {
 
 const requirements = (revision: Revision) => readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8')
 
+/** Returns the scenarios that test authorization servers. Throws if the suite lists none. */
+export function authorizationScenarios(): string[] {
+  const { stdout, stderr } = spawnSync(findNode(), [program, 'list', '--authorization'], { encoding: 'utf8' })
+  const found = stdout.match(/(?<=^ +- )[\w-]+(?= \[)/gm)
+  if (found) return found
+  throw new Error(`the conformance suite lists no scenario of an authorization server: ${stderr}`)
+}
+
+/** Returns the scenarios that test clients, with the revisions (or `extension`) to which each belongs. */
+export function clientScenarios(): { readonly name: string; readonly versions: readonly string[] }[] {
+  const { stdout } = spawnSync(findNode(), [program, 'list', '--client'], { encoding: 'utf8' })
+  return [...stdout.matchAll(/^ +- (\S+) \[(.+)\]$/gm)].map(([, name = '', versions = '']) => ({
+    name,
+    versions: versions.split(',')
+  }))
+}
+
 /** Returns the scenarios that count for a revision, from the list that comes with the suite. */
-function scoredScenarios(revision: Revision): string[] {
+export function requiredScenarios(revision: Revision, side: 'server' | 'client'): string[] {
   const lines = requirements(revision).split('\n')
-  const list = lines.slice(lines.indexOf('server:') + 1)
+  const list = lines.slice(lines.indexOf(`${side}:`) + 1)
   const end = list.findIndex((line) => /^\w/.test(line))
-  return list.slice(0, end).flatMap((line) => /^ +- ([\w-]+)/.exec(line)?.[1] ?? [])
+  return list.slice(0, end).flatMap((line) => /^ +- ([\w/-]+)/.exec(line)?.[1] ?? [])
 }
 
 /** Reads the verdicts of a run from `folder`: the required scenarios in order, then the others. */
@@ -109,25 +128,33 @@ export function readVerdicts(folder: string, revision: Revision, scenario?: stri
     const file = join(folder, name, 'checks.json')
     if (found && existsSync(file)) checks.set(found, JSON.parse(readFileSync(file, 'utf8')) as Check[])
   }
-  const scored = new Set(scoredScenarios(revision))
+  const scored = new Set(requiredScenarios(revision, 'server'))
   const names = scenario ? [scenario] : [...scored, ...[...checks.keys()].filter((name) => !scored.has(name))]
   return names.map((name) => judge(name, scored.has(name), checks.get(name)))
 }
 
+/** Returns the checks of the run in `folder` whose results start with `prefix`; none if there is no such run. */
+export function readChecks(folder: string, prefix: string): readonly Check[] {
+  const found = existsSync(folder) ? readdirSync(folder).find((entry) => entry.startsWith(prefix)) : undefined
+  const file = found && join(folder, found, 'checks.json')
+  return file && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Check[]) : []
+}
+
 function judge(scenario: string, scored: boolean, checks: readonly Check[] | undefined): Verdict {
-  const failedChecks = notes(checks, 'FAILURE')
-  const warnings = notes(checks, 'WARNING')
+  const failedChecks = notesOf(checks, 'FAILURE')
+  const warnings = notesOf(checks, 'WARNING')
   if (!checks) failedChecks.push({ id: 'no-result', message: 'the scenario broke, or the suite ended before it' })
   else if (failedChecks.length + warnings.length === 0 && !checks.some(isOwnSuccess))
     failedChecks.push({ id: 'no-check', message: 'the scenario checked nothing' })
-  const skippedChecks = notes(checks, 'SKIPPED').map(({ id }) => id)
+  const skippedChecks = notesOf(checks, 'SKIPPED').map(({ id }) => id)
   return { scenario, scored, passed: failedChecks.length === 0, failedChecks, warnings, skippedChecks }
 }
 
 /** The suite adds one check of all messages to every scenario, also to one whose own checks it skips. */
 const isOwnSuccess = ({ id, status }: Check) => status === 'SUCCESS' && id !== 'wire-schema-valid'
 
-const notes = (checks: readonly Check[] = [], wanted: string): CheckNote[] =>
+/** Returns the checks of one status, with what the suite says about each. */
+export const notesOf = (checks: readonly Check[] = [], wanted: string): CheckNote[] =>
   checks
     .filter(({ status }) => status === wanted)
     .map(({ id, errorMessage, description = '' }) => ({ id, message: errorMessage ?? description }))

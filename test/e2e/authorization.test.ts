@@ -29,6 +29,10 @@ const forUsers = new Set([
   'POST /api/v0/resources/get',
   'GET /api/v0/users/whoami',
   'GET /api/v0/me',
+  'GET /api/v0/me/session',
+  'GET /api/v0/me/clients',
+  'DELETE /api/v0/me/clients/{id}',
+  'DELETE /api/v0/me/sessions',
   'GET /api/v0/me/tokens',
   'POST /api/v0/me/tokens',
   'DELETE /api/v0/me/tokens/{id}'

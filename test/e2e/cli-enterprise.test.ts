@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -58,12 +59,23 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
   assert.equal((await admin(['update', 'mcp-client', 'made', '--allow', '*'])).code, 0)
   assert.deepEqual((await admin(['get', 'mcp-client', 'made', '--json'])).json.allowed_servers, ['*'])
   assert.equal((await admin(['list', 'mcp-clients', '-o', 'name'])).out, 'ci\nenv\nmade\n')
+  const set = { keys: [generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })] }
+  await writeFile(file, JSON.stringify(set))
+  assert.deepEqual((await admin(['update', 'mcp-client', 'made', '--jwks', file, '--json'])).json.jwks, set)
+  const jwks_uri = 'https://keys.example/set'
+  assert.equal(
+    (await admin(['update', 'mcp-client', 'made', '--jwks-uri', jwks_uri, '--json'])).json.jwks_uri,
+    jwks_uri
+  )
+  const bare = (await admin(['update', 'mcp-client', 'made', '--no-jwks', '--json'])).json
+  assert.deepEqual([bare.jwks, bare.jwks_uri], [undefined, undefined])
   assert.equal((await admin(['delete', 'mcp-client', 'env'])).code, 0)
   assert.equal((await admin(['delete', 'mcp-client', 'mad'])).code, 3)
 
   const created = await admin(['create', 'user', 'dev', '--access-token-stdin', '--json'], { input: 'd'.repeat(20) })
   assert.deepEqual(created.json, userRecord('dev'))
-  assert.deepEqual((await admin(['get', 'user', 'dev', '--json'])).json, userRecord('dev'))
+  const details = { source: 'static', groups: [], teams: [] }
+  assert.deepEqual((await admin(['get', 'user', 'dev', '--json'])).json, { ...userRecord('dev'), ...details })
   assert.equal((await admin(['get', 'user', 'dve'])).code, 3)
 
   assert.equal((await user(['list', 'tools'])).code, 4)

@@ -431,7 +431,7 @@ test('clients and users are exported and applied too, tokens by reference, in en
       for (const [kind = '', name = ''] of kinds) assert.equal((await cli(['delete', kind, name])).code, 0)
       const unset = await cli(['apply', '-f', folder])
       assert.equal(unset.code, 2)
-      assert.match(unset.err, /CLIENT_CLI_A_TOKEN/)
+      assert.match(unset.err, /USER_USER_TOKEN/)
       assert.deepEqual((await admin.get('/api/v0/servers')).body, [])
 
       const applied = await cli(['apply', '-f', folder], { env: own })
@@ -446,18 +446,22 @@ test('clients and users are exported and applied too, tokens by reference, in en
 
   await t.test('a token that differs is replaced, a list, a role and a suspension that differ too', async () => {
     const env = { ...own, USER_USER_TOKEN: 'a-new-token-of-user', CLIENT_CLI_A_TOKEN: 'a-new-token-of-cli-a' }
-    await write(folder, {
-      'clients/cli-b.json': { name: 'cli-b', description: 'd', access_token_ref: { env: 'CLIENT_CLI_B_TOKEN' } }
-    })
+    const jwks_uri = 'https://keys.example/set'
+    const declared = { name: 'cli-b', description: 'd', access_token_ref: { env: 'CLIENT_CLI_B_TOKEN' } }
+    await write(folder, { 'clients/cli-b.json': { ...declared, jwks_uri } })
     const applied = await cli(['apply', '-f', folder, '--json'], { env })
     assert.equal(applied.code, 0, applied.err)
     assert.deepEqual(changesOf(applied), [
+      'done update user user',
       'done update mcp-client cli-a',
-      'done update mcp-client cli-b',
-      'done update user user'
+      'done update mcp-client cli-b'
     ])
-    assert.deepEqual(applied.json.changes[0].changed, ['access_token'])
-    assert.deepEqual(applied.json.changes[1].changed.toSorted(), ['allowed_servers', 'description'])
+    assert.deepEqual(applied.json.changes[1].changed, ['access_token'])
+    assert.deepEqual(applied.json.changes[2].changed.toSorted(), ['allowed_servers', 'description', 'jwks_uri'])
+    assert.equal((await admin.get('/api/v0/clients/cli-b')).body.jwks_uri, jwks_uri)
+    await write(folder, { 'clients/cli-b.json': declared })
+    assert.deepEqual((await cli(['apply', '-f', folder, '--json'], { env })).json.changes[0].changed, ['jwks_uri'])
+    assert.equal((await admin.get('/api/v0/clients/cli-b')).body.jwks_uri, undefined)
     assert.equal((await as(tokens.user).get('/api/v0/servers')).status, 401)
     assert.equal((await as('a-new-token-of-user').get('/api/v0/servers')).status, 200)
     await as('a-new-token-of-cli-a').initialize()

@@ -52,6 +52,7 @@ const group = 'excluded_tools included_servers included_tools missing name'
 const endpoints = 'sse_endpoint sse_message_endpoint streamable_http_endpoint'
 const reread = '{added changed name removed}'
 const policy = '{effect enabled mode name subjects targets}'
+const team = '{groups members name}'
 const switched = '{name prompts_affected tools_affected}'
 
 /** One line per command, in an order in which they can run. */
@@ -113,14 +114,28 @@ export const LINES: readonly Line[] = [
   line('policy get', 'no-delete', [4, policy], admins),
   line('policy validate', '-c policy.json', [4, '{problems valid}'], admins),
   line('policy why', 'ci alpha__echo --client', [4, '{decision default matched}'], admins),
+  line('policy test', 'cases.json', [4, '{cases failed passed}'], admins),
+  line(
+    'policy replay',
+    '--without no-delete',
+    [4, '{allowed callers_gone calls changes changes_cut complete denied from to unknown}'],
+    admins
+  ),
   line('policy delete', 'no-delete', [4, ''], admins),
+  line('team create', 'core --group sre', [4, team], admins),
+  line('team update', 'core -c team.json', [4, team], admins),
+  line('team list', '', [4, `[${team}]`], admins),
+  line('team get', 'core', [4, team], admins),
+  line('team delete', 'core', [4, ''], admins),
   line('create user', 'dev', [4, '{access_token name role username}'], admins),
   line('update user', 'dev', [4, '{access_token name role username}'], admins),
   line('list users', '', [4, '[{name role username}]'], admins),
-  line('get user', 'dev', [4, '{name role username}'], admins),
+  line('get user', 'dev', [4, '{groups name role source teams username}'], admins),
   line('update user', 'dev --role auditor', [4, '{name role username}'], admins),
   line('suspend', 'dev', [4, '{name role suspended username}'], admins),
   line('resume', 'dev', [4, '{name role username}'], admins),
+  // people do not sign in to this gateway
+  line('invite user', 'dev', [4, 5], admins),
   line('whoami', '', [4, '{name role token}']),
   line('token create', 'ci --scopes towpath:read --expires 1d', [
     4,
@@ -128,10 +143,18 @@ export const LINES: readonly Line[] = [
   ]),
   line('token list', '--user dev', [4, '[{created_at current id kind}]'], admins),
   line('token revoke', 'ci', [4, '']),
+  line('oauth-client list', '', [4, '[]']),
+  line('oauth-client disconnect', 'none', [4, 3]),
+  line('oauth-client registered', '', [4, '[]'], admins),
+  line('oauth-client approve', 'none', [4, 3], admins),
+  line('oauth-client remove', 'none', [4, 3], admins),
+  line('sign-out', 'dev', [4, ''], admins),
   line('logs', '', '{calls}', admins),
   line('top', '', '{bucket_s buckets from in_flight range servers slowest_tools strip_from top_tools total}', admins),
   line('audit', '', '{entries}', admins),
   line('keys rotate', '', '{key_id remaining rewrapped unreadable}', admins),
+  // no tokens are signed by this gateway
+  line('keys rotate-signing', '', [4, 5], admins),
   line('validate', 'server.json', '[{file name type}]', local),
   line('import', 'mcp.json', '[{ignored name notes outcome problems target transport variables}]', admins),
   line('setup', '--dry-run --client cursor', '{dry_run files gateway servers tokens}', admins),
@@ -181,6 +204,9 @@ async function writeFiles({ cli: { home }, url }: Scene): Promise<void> {
   await writeFile(join(home, 'server.json'), JSON.stringify(alpha))
   const policyFile = { name: 'no-delete', effect: 'deny', targets: { tools: ['delete_*'] } }
   await writeFile(join(home, 'policy.json'), JSON.stringify(policyFile))
+  const cases = [{ client: 'ci', item: 'alpha__echo', expect: 'allow' }]
+  await writeFile(join(home, 'cases.json'), JSON.stringify(cases))
+  await writeFile(join(home, 'team.json'), JSON.stringify({ groups: ['dev'] }))
   await writeFile(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { beta: { url } } }))
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { appendFileSync, chownSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -78,6 +78,9 @@ const ask = async (
  * space.
  */
 async function assertSurvivesFullDisk(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
+  // the free space is read at most twice a second
+  const change = () => ask(app, 'PUT', '/servers/there', { ...stdioServer('there'), description: randomUUID() })
+  await until('the full disk is noticed', async () => (await change()).status === 503)
   for (const [method, path, payload] of writes) {
     const { status, text, retryAfter } = await ask(app, method, path, payload)
     assert.deepEqual([method, path, status, JSON.parse(text), retryAfter], [method, path, 503, full, '30'])

@@ -21,6 +21,8 @@ const hostile = [
   'ui:ui://beta/chart/app.html',
   'ui:/beta/chart/app.html',
   ' ui://beta/chart/app.html',
+  '\u00a0ui://beta/chart/app.html',
+  '\ufeff\u200bui://beta/chart/app.html',
   'u\ti://beta/chart/app.html',
   'towpath://beta/ui://chart/app.html',
   `ui://${'x/'.repeat(500)}beta/chart/app.html`
@@ -99,7 +101,8 @@ test('no address of a hostile server leads to the interface of another, on any r
   const routes = [...(await routesTo(t, mcp)), overRest(mcp)]
   for (const route of routes) {
     const addresses = [...new Set(await addressesOf(route))]
-    assert.ok(addresses.length >= hostile.length, route.name)
+    // those with white space in front have the addresses of others
+    assert.ok(addresses.length >= hostile.length - 3, route.name)
     for (const address of addresses) {
       for (const read of readings) {
         const html = (await htmlAt(route, read(address))) ?? ''

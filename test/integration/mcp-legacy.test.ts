@@ -252,10 +252,13 @@ test('a stateful upstream keeps one session for each caller session and closes i
   const [mine, theirs] = [await mcp.initialize(), await mcp.initialize()]
   const first = await upstreamSession(mine)
   assert.equal(await upstreamSession(mine), first)
-  assert.notEqual(await upstreamSession(theirs), first)
-  assert.equal(recorder.sessions.size, 2)
+  const second = await upstreamSession(theirs)
+  assert.notEqual(second, first)
+  // the gateway itself may have another one open, to hear of changes
+  assert.ok(recorder.sessions.has(first!) && recorder.sessions.has(second!))
   await fetch(mcp.url, { method: 'DELETE', headers: mine })
-  await until('its upstream session is closed', () => recorder.sessions.size === 1 && !recorder.sessions.has(first!))
+  await until('its upstream session is closed', () => !recorder.sessions.has(first!))
+  assert.ok(recorder.sessions.has(second!))
 })
 
 test('what an upstream gets wrong is an error of the call with its reason, and nothing of the upstream in it', async (t) => {

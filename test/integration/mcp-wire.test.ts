@@ -157,5 +157,10 @@ test('without a session requests are answered, as for a caller that declared not
     server: 'one',
     arguments: { text: 'hi' }
   })
-  assert.deepEqual(recorder.calls('initialize').at(-1)!.params!.capabilities, {})
+  // the gateway's own session, which reads lists, declares more and may be opened later
+  const declared = recorder.calls('initialize').map(({ params }) => Object.keys(params!.capabilities as object))
+  assert.ok(
+    declared.some((names) => names.length === 0),
+    JSON.stringify(declared)
+  )
 })

@@ -97,6 +97,22 @@ test('SR-M3 a host name keeps the place that it had when its server was reached:
   assert.equal(internal.requests.length, 0)
 })
 
+test('URLs that anybody may name lead to public addresses only, also where every name resolves to a private one', async (t) => {
+  const internal = await startInternal(t)
+  const inward = (name: string, _options: object, done: (error: null, found: never[]) => void) =>
+    done(null, [{ address: name.startsWith('private') ? '10.1.2.3' : '127.0.0.1', family: 4 }] as never[])
+  for (const lookUp of [resolve, inward]) {
+    const egress = egressOf({ resolve: lookUp, connectMs: 200 })
+    t.after(() => egress.close())
+    const dispatcher = await egress.dispatcherFor(undefined)
+    for (const target of [...inside.loopback, ...inside.private]) {
+      const failure = await failureOf(request(`http://${target}:${internal.port}/x`, { dispatcher }))
+      assert.match(failure.message, /is on loopback or a private network/, target)
+    }
+  }
+  assert.equal(internal.requests.length, 0)
+})
+
 test('SR-M3 TOWPATH_EGRESS_ALLOW lists addresses inside that servers outside may name', async (t) => {
   const internal = await startInternal(t)
   for (const allow of ['127.0.0.0/8', 'loopback', 'loopback.test']) {

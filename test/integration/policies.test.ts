@@ -212,12 +212,22 @@ test('PO-05 arguments that can be read in two ways, or are nested too deep, are 
       { ...as(agent), ...session }
     )
   assert.equal((await call('{"a":"ok","b":{"a":1}}')).body.result.isError, undefined)
-  for (const args of ['{"a":"ok","a":"bad"}', '{"a":"ok","A":"bad"}', '{"a":"ok","b":{"c":1,"\\u0063":2}}']) {
+  for (const args of [
+    '{"a":"ok","a":"bad"}',
+    '{"a":"ok","A":"bad"}',
+    '{"a":"ok","a\\u0000b":"bad"}',
+    '{"a":"ok","b":{"c":1,"\\u0063":2}}'
+  ]) {
     const { result } = (await call(args)).body
     assert.deepEqual(
       [result?.isError, result?.content[0].text],
       [true, 'A member of the arguments is given more than once.']
     )
+  }
+  for (const number of ['9007199254740993', '5.00000000000000001']) {
+    const { result } = (await call(`{"a":"ok","n":${number}}`)).body
+    const text = 'A number of the arguments is too large, or has too many digits.'
+    assert.deepEqual([result?.isError, result?.content[0].text], [true, text])
   }
   const deep = await call(`{"a":"ok","b":${'['.repeat(63)}${']'.repeat(63)}}`)
   assert.equal(deep.status, 400)
@@ -257,7 +267,9 @@ test('PO-07 a policy that could be wrong is refused with its place, stored ones 
     [{ effect: 'allow', everyone: true, when: 'args.a' }, /when: the value must be true or false/],
     [{ effect: 'allow', everyone: true, when: 'a'.repeat(3_072) }, /when/],
     [{ effect: 'confirm', everyone: true }, /effect/],
-    [{ effect: 'allow', subjects: { oauth_clients: ['a'] } }, /oauth_clients/],
+    [{ effect: 'allow', subjects: { users: [] }, targets: { servers: ['crm'] } }, /subjects\.users: the list is empty/],
+    [{ effect: 'allow', subjects: { users: ['a'] }, targets: { tools: [] } }, /targets\.tools: the list is empty/],
+    [{ effect: 'allow', subjects: { oauth_client: ['a'] } }, /oauth_client/],
     [{ effect: 'allow', targets: { annotations: { readOnly: true } } }, /annotations/]
   ]
   for (const [rule, error] of bad) {
@@ -347,4 +359,21 @@ test('PO-01 PO-02 a user with a personal token sees and calls over MCP what rule
   await policy('alice-reads', { ...getOnly, subjects: { users: ['alice'] } })
   assert.deepEqual(await toolNames(modern), ['k8s__get_pods'])
   assert.equal((await call()).body.error, undefined)
+})
+
+test('a tool group in which policies leave a caller nothing answers like one that does not exist', async (t) => {
+  const { mcp, rest, agent, policy } = await startPolicyGateway(t)
+  await rest('POST', '/tool-groups', { name: 'mixed', included_tools: ['k8s__restart_pod'] })
+  const list = async (group: string) => {
+    const url = `${new URL(mcp.url).origin}/v0/groups/${group}/mcp`
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...as(agent) }
+    const answer = await fetch(url, { method: 'POST', headers, body: legacyBody('initialize', {}) })
+    return [answer.status, (await answer.text()).replace(group, 'GROUP')]
+  }
+  const unknown = await list('nothing')
+  assert.equal(unknown[0], 404)
+  await policy('some', { effect: 'allow', subjects: { clients: ['agent'] }, targets: { tools: ['get_pods'] } })
+  assert.deepEqual(await list('mixed'), unknown)
+  await policy('some', { effect: 'allow', subjects: { clients: ['agent'] }, targets: { tools: ['restart_pod'] } })
+  assert.notEqual((await list('mixed'))[0], 404)
 })

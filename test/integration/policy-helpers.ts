@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { Environment } from '../../src/config/config.ts'
-import { startRecorder, type Recorder } from '../fixtures/http/recorder.ts'
+import { createRecorder, startRecorder, type Recorder } from '../fixtures/http/recorder.ts'
+import { sendJson, startHttp, type Handler } from '../fixtures/http/server.ts'
 import { addCleanup } from '../store.ts'
 import { checkDocumented } from '../documented.ts'
 import { startMcp, type Mcp } from './mcp-helpers.ts'
@@ -91,3 +92,23 @@ export async function startPolicyGateway(t: TestContext, env: Environment = {}):
 }
 
 export const namesOf = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name)
+
+/** Starts a server that lists these URIs and answers every read with its URI; returns its address. */
+export async function startFiles(t: TestContext, uris: readonly string[], template: string) {
+  const recorder = createRecorder({ name: 'files', completes: true, tells: true })
+  const handle: Handler = (request, response) => {
+    const { message } = request
+    const answer = (result: object) => sendJson(response, 200, { jsonrpc: '2.0', id: message!.id, result })
+    if (message?.method === 'resources/list') return answer({ resources: uris.map((uri) => ({ uri, name: uri })) })
+    if (message?.method === 'resources/templates/list')
+      return answer({ resourceTemplates: [{ uriTemplate: template, name: 'files' }] })
+    if (message?.method === 'resources/read') {
+      const { uri } = message.params!
+      return answer({ contents: [{ uri, text: `contents of ${String(uri)}` }] })
+    }
+    recorder.handle(request, response)
+  }
+  const http = await startHttp(handle)
+  addCleanup(t, http.close)
+  return { url: `${http.origin}/mcp`, http, announce: recorder.announce }
+}

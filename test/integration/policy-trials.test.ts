@@ -54,6 +54,32 @@ test('PO-10 a trial decides on every cell of callers, tools and arguments as the
   )
 })
 
+test('PO-08 a trial names the scopes that a token lacks, and those with which the call would be allowed', async (t) => {
+  const { rest, policy } = await startPolicyGateway(t)
+  const rule = { effect: 'deny', targets: { tools: ['delete_*'] }, require_scopes: ['mcp:write', 'mcp:ops'] }
+  await policy('deletes', rule)
+  const stored = { ...rule, name: 'deletes', mode: 'enforce', enabled: true, subjects: {} }
+  assert.deepEqual((await rest('GET', '/policies/deletes')).body, stored)
+  const simulate = async (scopes?: readonly string[]) => {
+    const call = { client: 'worker', kind: 'tool', name: 'k8s__delete_pod', ...(scopes && { scopes }) }
+    const { decision, policy, matched, scopes: needed } = (await rest('POST', '/policies/simulate', call)).body
+    return [decision, policy, matched[0].missing_scopes, needed]
+  }
+  const needed = ['mcp:write', 'mcp:ops']
+  assert.deepEqual(await simulate(), ['deny', 'deletes', needed, needed])
+  assert.deepEqual(await simulate(['mcp', 'mcp:ops']), ['deny', 'deletes', ['mcp:write'], needed])
+  assert.deepEqual(await simulate(['mcp:ops', 'mcp:write']), ['allow', undefined, [], undefined])
+  const check = async (more: object) =>
+    (await rest('POST', '/policies/validate', { name: 'p', effect: 'deny', everyone: true, ...more })).body
+  assert.deepEqual(await check({ require_scopes: ['mcp:write'] }), { valid: true, problems: [] })
+  assert.match((await check({ require_scopes: ['Write'] })).problems[0], /^require_scopes: "Write" is no scope/)
+  const eight = (from: number) => Array.from({ length: 8 }, (_, i) => `mcp:${from + i}`)
+  for (const from of [0, 8, 16])
+    await policy(`p${from}`, { effect: 'deny', everyone: true, require_scopes: eight(from) })
+  assert.deepEqual(await check({ require_scopes: eight(24).slice(0, 6) }), { valid: true, problems: [] })
+  assert.match((await check({ require_scopes: eight(24) })).problems[0], /all policies together can require 32 scopes/)
+})
+
 test('a trial names the policies that match, with their conditions, also for policies that are not stored', async (t) => {
   const { rest, policy } = await startPolicyGateway(t)
   await policy('restarts', { effect: 'deny', targets: { tools: ['restart_*'] }, when })

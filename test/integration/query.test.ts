@@ -21,7 +21,8 @@ async function operations(app: FastifyInstance, isEnterprise = false) {
   const { paths } = (await app.inject('/openapi.json')).json<Document>()
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { parameters = [], tags }]) => {
-      if (!path.startsWith('/api/v0') || (!isEnterprise && enterpriseTags.some((tag) => tags.includes(tag)))) return []
+      const isOnlyEnterprise = enterprisePaths.includes(path) || enterpriseTags.some((tag) => tags.includes(tag))
+      if (!path.startsWith('/api/v0') || (!isEnterprise && isOnlyEnterprise)) return []
       const names = parameters.filter((one) => one.in === 'query')
       return [{ method: method as 'GET', url: path.replaceAll(/\{\w+\}/g, 'absent'), parameters: names }]
     })
@@ -29,7 +30,8 @@ async function operations(app: FastifyInstance, isEnterprise = false) {
 }
 
 /** Operations that answer 403 in development mode. */
-const enterpriseTags = ['users', 'clients', 'policies', 'me']
+const enterpriseTags = ['users', 'clients', 'teams', 'oauth clients', 'policies', 'me']
+const enterprisePaths = ['/api/v0/signing_keys/rotate']
 
 const numbers = [
   ...['0', '-1', '-0', '1e39', '1e-39', '1e-50', '1e308', '1e309', '-1e39', '1e400', 'NaN', 'Infinity', '-Infinity'],

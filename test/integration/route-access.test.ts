@@ -14,9 +14,13 @@ const { paths } = JSON.parse(readFileSync(join(import.meta.dirname, '../../opena
 
 /** Access of every route; a new route fails the test until it is listed. */
 const routes: Readonly<Record<Access, readonly string[]>> = {
-  public: ['GET /health', 'GET /metadata', 'GET /ready', 'GET /metrics', 'POST /init'],
+  public: ['GET /health', 'GET /metadata', 'GET /ready', 'GET /metrics', 'POST /init', 'GET /.well-known/oauth-client'],
   self: [
     'GET /api/v0/me',
+    'GET /api/v0/me/session',
+    'GET /api/v0/me/clients',
+    'DELETE /api/v0/me/clients/{id}',
+    'DELETE /api/v0/me/sessions',
     'GET /api/v0/me/tokens',
     'POST /api/v0/me/tokens',
     'DELETE /api/v0/me/tokens/{id}',
@@ -46,7 +50,10 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/stats',
     'GET /api/v0/audit',
     'GET /api/v0/users',
+    'GET /api/v0/users/{name}',
     'GET /api/v0/users/{name}/tokens',
+    'GET /api/v0/users/{name}/clients',
+    'GET /api/v0/oauth_clients',
     'GET /api/v0/clients',
     'GET /api/v0/clients/{name}',
     'GET /api/v0/tool-groups',
@@ -55,9 +62,13 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/policies',
     'GET /api/v0/policies/effective',
     'POST /api/v0/policies/simulate',
-    'GET /api/v0/policies/{name}'
+    'GET /api/v0/policies/{name}',
+    'GET /api/v0/identity_provider/checks',
+    'GET /api/v0/teams',
+    'GET /api/v0/teams/{name}'
   ],
   admin: [
+    'POST /api/v0/users/{name}/invite',
     'POST /api/v0/servers',
     'PUT /api/v0/servers/{name}',
     'DELETE /api/v0/servers/{name}',
@@ -81,6 +92,11 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'POST /api/v0/skills/disable',
     'GET /api/v0/calls/causes',
     'POST /api/v0/keys/rotate',
+    'POST /api/v0/signing_keys/rotate',
+    'POST /api/v0/oauth_clients/{id}/approve',
+    'DELETE /api/v0/oauth_clients/{id}',
+    'DELETE /api/v0/users/{name}/clients/{id}',
+    'DELETE /api/v0/users/{name}/sessions',
     'POST /api/v0/users',
     'PUT /api/v0/users/{name}',
     'DELETE /api/v0/users/{name}',
@@ -97,7 +113,11 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'POST /api/v0/policies',
     'PUT /api/v0/policies/{name}',
     'DELETE /api/v0/policies/{name}',
-    'POST /api/v0/policies/validate'
+    'POST /api/v0/policies/validate',
+    'POST /api/v0/policies/replay',
+    'POST /api/v0/teams',
+    'PUT /api/v0/teams/{name}',
+    'DELETE /api/v0/teams/{name}'
   ],
   client: [
     'POST /mcp',
@@ -114,7 +134,7 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
 }
 
 const own = ['self', 'user', 'call', 'auditor', 'admin'] as const
-/** What each caller may use besides public routes, as a table and not as the product computes it. */
+/** Access of each caller besides public routes, as a table and not as the product computes it. */
 const rights: Readonly<Record<string, readonly Access[]>> = {
   nobody: [],
   client: ['client'],

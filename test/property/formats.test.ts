@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { isTokenScope } from '../../src/domain/access/access.ts'
 import { isName, isServerName } from '../../src/domain/names.ts'
 import { isTimestamp, isStorable } from '../../src/domain/text/text.ts'
 import { isToken } from '../../src/domain/tokens.ts'
@@ -9,7 +10,8 @@ import { holds } from './property.ts'
 const any = fc.string({ unit: 'binary' })
 const likely = fc.string({ unit: fc.constantFrom('_', '_', 'a', '7', '-', '\n', '\0', '\ud800', 'ü'), maxLength: 20 })
 const long = fc.integer({ min: 14, max: 1_026 }).map((length) => 'a'.repeat(length))
-const text = fc.oneof(any, likely, long)
+const scope = fc.string({ unit: fc.constantFrom('mcp', ':', 'a', '.', '-', '_', 'A', '\n'), maxLength: 70 })
+const text = fc.oneof(any, likely, long, scope)
 
 /** Returns true if a JSON Schema validator accepts the candidate: lengths count characters. */
 function fits(format: string, candidate: string): boolean {
@@ -18,7 +20,7 @@ function fits(format: string, candidate: string): boolean {
   return new RegExp(pattern, 'u').test(candidate) && length >= minLength && length <= maxLength
 }
 
-const validators = { text: isStorable, name: isName, token: isToken, 'server-name': isServerName }
+const validators = { text: isStorable, name: isName, token: isToken, 'server-name': isServerName, scope: isTokenScope }
 
 holds('CR-F10: the patterns of the OpenAPI document take what the gateway takes', [text], (candidate) => {
   for (const [format, validate] of Object.entries(validators)) {

@@ -13,6 +13,7 @@ import { holds } from './property.ts'
 const some = (values: readonly string[]) => fc.uniqueArray(fc.constantFrom(...values), { maxLength: 2 })
 const names = ['x', 'get_x', 'get_y', '__proto__', '']
 const servers = ['a', 'ab', 'b']
+const allScopes = ['mcp:a', 'mcp:b', 'mcp:c']
 
 const rule: fc.Arbitrary<PolicyRule> = fc
   .record({
@@ -22,7 +23,10 @@ const rule: fc.Arbitrary<PolicyRule> = fc
     subjects: fc.record({
       users: some(['ann', 'bob', 'a*', '*']),
       roles: some(['admin', 'user']),
-      clients: some(['bot', 'b*'])
+      groups: some(['sre', 's*']),
+      teams: some(['platform', '*']),
+      clients: some(['bot', 'b*']),
+      oauth_clients: some(['https://claude.example/*', 'generated'])
     }),
     targets: fc.record({
       servers: some([...servers, 'a*', '*']),
@@ -32,13 +36,18 @@ const rule: fc.Arbitrary<PolicyRule> = fc
       resources: some(['x', 'get_*']),
       annotations: fc.record({ readOnly: fc.constantFrom(undefined, undefined, undefined, true, false) })
     }),
-    when: fc.constantFrom(null, null, null, 'yes', 'no', 'fails')
+    when: fc.constantFrom(null, null, null, 'yes', 'no', 'fails'),
+    requireScopes: fc.oneof(fc.constant([]), some(allScopes))
   })
   .map((parts) => ({ name: 'r', everyone: true, reason: null, ...parts }) as PolicyRule)
 
 const subject: fc.Arbitrary<Subject> = fc.record({
   kind: fc.constantFrom('admin', 'user', 'client'),
-  name: fc.constantFrom('ann', 'bob', 'bot', 'zed')
+  name: fc.constantFrom('ann', 'bob', 'bot', 'zed'),
+  groups: some(['sre', 'sales']),
+  teams: some(['platform', 'other']),
+  scopes: some(allScopes),
+  oauthClient: fc.constantFrom(undefined, 'https://claude.example/client', 'generated')
 })
 
 const item: fc.Arbitrary<PolicyItem> = fc
@@ -65,7 +74,7 @@ const context = {
     ['h', '2']
   ]),
   compileCondition: (text: string): Condition => ({
-    hasLoop: false,
+    maxCharacters: Infinity,
     evaluate() {
       if (text === 'fails') throw new Error('no such key')
       return text === 'yes'
@@ -89,13 +98,20 @@ function isInGroups({ kind, server, name, alias }: PolicyItem, globs: readonly s
 }
 
 /** Tells naively if a rule matches, without its condition. */
-function matches({ enabled, subjects, targets }: PolicyRule, { kind, name }: Subject, on: PolicyItem): boolean {
-  const people = [...(subjects.users ?? []), ...(subjects.roles ?? [])]
-  const isPerson = isOneOf(name, subjects.users) || isOneOf(kind, subjects.roles)
-  const isSubject =
-    kind === 'client'
-      ? people.length === 0 && isIn(name, subjects.clients)
-      : (subjects.clients ?? []).length === 0 && (people.length === 0 || isPerson)
+function matches({ enabled, subjects, targets }: PolicyRule, by: Subject, on: PolicyItem): boolean {
+  const { users = [], roles = [], groups: inGroups = [], teams = [], clients = [], oauth_clients = [] } = subjects
+  const isPerson = by.kind !== 'client'
+  const asPerson =
+    isOneOf(by.name, users) ||
+    isOneOf(by.kind, roles) ||
+    by.groups.some((each) => isOneOf(each, inGroups)) ||
+    by.teams.some((each) => isOneOf(each, teams))
+  const asProgram = isPerson
+    ? by.oauthClient !== undefined && isOneOf(by.oauthClient, oauth_clients)
+    : isOneOf(by.name, clients)
+  const namesPeople = [users, roles, inGroups, teams].some((list) => list.length > 0)
+  const namesPrograms = [clients, oauth_clients].some((list) => list.length > 0)
+  const isSubject = (!namesPeople || (isPerson && asPerson)) && (!namesPrograms || asProgram)
   if (!enabled || !isSubject || !isIn(on.server.name, targets.servers)) return false
   if ((targets.groups ?? []).length > 0 && !isInGroups(on, targets.groups!)) return false
   const lists = {
@@ -117,9 +133,11 @@ function matches({ enabled, subjects, targets }: PolicyRule, { kind, name }: Sub
 /** Decides naively: all matching rules, one after the other. */
 function isAllowed(rules: readonly PolicyRule[], by: Subject, on: PolicyItem, isDefault: boolean): boolean {
   const enforced = rules.filter((each) => each.mode === 'enforce' && matches(each, by, on))
-  const denies = enforced.filter(({ effect, when }) => effect === 'deny' && when !== 'no')
-  if (denies.length > 0) return false
-  return isDefault || enforced.some(({ effect, when }) => effect === 'allow' && (when === null || when === 'yes'))
+  const hasScopes = ({ requireScopes }: PolicyRule) => requireScopes.every((scope) => by.scopes!.includes(scope))
+  const spares = (each: PolicyRule) => each.when === 'no' || (each.requireScopes.length > 0 && hasScopes(each))
+  if (enforced.some((each) => each.effect === 'deny' && !spares(each))) return false
+  const isOpen = ({ when }: PolicyRule) => when === null || when === 'yes'
+  return isDefault || enforced.some((each) => each.effect === 'allow' && isOpen(each) && hasScopes(each))
 }
 
 const fallbacks = [
@@ -129,7 +147,10 @@ const fallbacks = [
 ] as const
 
 const values = {} as ConditionValues
-const test = (condition: Condition) => condition.evaluate(values)
+const factsOf = ({ scopes = [] }: Subject) => ({
+  test: (condition: Condition) => condition.evaluate(values),
+  scopes
+})
 
 holds(
   'every decision is that of a naive reading of the rules, whatever their order',
@@ -142,7 +163,12 @@ holds(
       const permit = set.permitOf(set.classOf(by), fallback)
       const decision = permit.decide(on)
       assert.equal(permit.decide(on), decision)
-      assert.equal(judge(decision, test).isAllowed, expected)
+      const judgement = judge(decision, factsOf(by))
+      assert.equal(judgement.isAllowed, expected)
+      // the scopes that are named help, and without them nothing does
+      const scopes = judgement.scopes ?? allScopes
+      const isHelped = isAllowed(rules, { ...by, scopes: [...scopes, ...by.scopes!] }, on, isDefault(on.server.name))
+      if (!expected) assert.equal(isHelped, judgement.scopes !== undefined)
       const reach = permit.reach(on.server.name)
       if (reach === 'all') assert.notEqual(decision.verdict, 'no')
       if (reach === 'none') assert.equal(decision.verdict, 'no')
@@ -158,6 +184,7 @@ holds(
     const set = compilePolicies(rules, context)
     const [first, second] = [one, other].map((by) => set.permitOf(set.classOf(by), noServers))
     if (first!.contentHash !== second!.contentHash) return
-    assert.equal(judge(first!.decide(on), test).isAllowed, judge(second!.decide(on), test).isAllowed)
+    const facts = factsOf(one)
+    assert.equal(judge(first!.decide(on), facts).isAllowed, judge(second!.decide(on), facts).isAllowed)
   }
 )

@@ -133,7 +133,7 @@ const askable = [
 function permitAt({ allowed, policies }: Place): Permit {
   const set = compilePolicies(policies, { groups: new Map(), groupHashes: new Map(), compileCondition })
   const list = allowed ? parseAllowList(allowed) : allServers
-  return set.permitOf(set.classOf({ kind: 'client', name: 'c' }), list)
+  return set.permitOf(set.classOf({ kind: 'client', name: 'c', groups: [], teams: [] }), list)
 }
 const scopeOf = (all: readonly StoredServer[], at: Place) =>
   scopeAt(catalogOf(all, '7', at.group ? [at.group] : []), at.group?.name, permitAt(at))

@@ -17,7 +17,9 @@ const environment = (home: string) => ({
   ...cleanEnv(),
   HOME: home,
   npm_config_cache: process.env['npm_config_cache'] ?? join(homedir(), '.npm'),
-  npm_config_prefer_offline: 'true'
+  npm_config_prefer_offline: 'true',
+  // a machine may reach the registry through a proxy with an own authority
+  ...(process.env['NODE_EXTRA_CA_CERTS'] && { NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'] })
 })
 
 /** A clone in which the package is packed, and a prefix into which it is installed. */

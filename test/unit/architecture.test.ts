@@ -14,7 +14,7 @@ const stored = [...basics, 'protocol', 'registry']
 const upstream = [...stored, 'config', 'catalog', 'observe']
 const mcp = [...upstream, 'upstream']
 const gateway = [...mcp, 'mcp', 'validation', 'control']
-const web = ['http', 'validation', 'demo', 'gateway']
+const web = ['http', 'validation', 'demo', 'gateway', 'identity', 'authorization-server']
 
 /** Parts of `src`, lowest first, and the parts that each may import. Every part may import itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
@@ -34,6 +34,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   control: [...mcp, 'mcp', 'validation'],
   gateway,
   http: ['lib', 'domain', 'config'],
+  identity: ['lib', 'domain', 'config', 'registry', 'catalog'],
+  'authorization-server': ['lib', 'domain', 'config', 'registry', 'http'],
   plugins: [...gateway, ...web],
   routes: [...gateway, ...web, 'plugins'],
   'app.ts': [...gateway, ...web, 'plugins', 'routes'],
@@ -51,10 +53,15 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
   [/^@fastify\/.*-compiler$/, ['validation']],
   [/^(kysely|pg|@electric-sql\/.*)$/, ['registry']],
   [/^undici$/, ['upstream']],
+  [/^openid-client$/, ['identity', 'cli']],
+  [/^scimmy$/, ['identity']],
+  [/^jose$/, ['identity', 'authorization-server']],
+  [/^oidc-provider$/, ['authorization-server']],
   [/^@modelcontextprotocol\//, ['demo']],
   [/^@sinclair\/typebox$/, ['schemas', 'routes', 'plugins', 'cli']],
   [/^@opentelemetry\//, ['plugins']],
-  [/^commander$/, ['cli']]
+  [/^commander$/, ['cli']],
+  [/^openid-client$/, ['cli', 'identity']]
 ]
 
 /**

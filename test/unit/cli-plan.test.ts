@@ -27,6 +27,9 @@ test('what the gateway would not keep, and what says nothing, makes no differenc
     }
   )
   assert.deepEqual(normalise('client', { name: 'c', access_token_ref: {} }), { name: 'c', allowed_servers: [] })
+  const key = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }
+  const keys = normalise('client', { name: 'c', jwks: { keys: [{ ...key, x5c: ['certificate'] }] }, jwks_uri: '' })
+  assert.deepEqual(keys, { name: 'c', allowed_servers: [], jwks: { keys: [key] } })
 })
 
 test('CR-F5: the switch for unannounced PKCE is configuration, and false is the same as absent', () => {

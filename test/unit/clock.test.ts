@@ -12,9 +12,14 @@ const root = new URL('../../src/', import.meta.url).pathname
 
 /** Files that compute with the wall clock, and the purpose of each. Durations are measured with `performance.now()`. */
 const wallClock: Readonly<Record<string, string>> = {
+  'authorization-server/adapter.ts': 'the age of a rotation that another replica may have made',
+  'authorization-server/client-assertions.ts': 'refuses assertions that expire too late',
   'catalog/principal-index.ts': 'expiries of access tokens, which are moments',
   'cli/checks/client.ts': 'compares it with the clock of the gateway',
   'cli/completion/complete.ts': 'compares it with the time of a file',
+  'cli/io/account-file.ts': 'compares it with the time of a file',
+  'cli/io/authorization-server.ts': 'the moment at which an access token expires',
+  'cli/io/sign-in-tokens.ts': 'compares it with that moment',
   'cli/io/sign-in.ts': 'the time left until an expiry, within bounds',
   'control/access-tokens.ts': 'refuses an expiry in the past',
   'control/dashboard/diagnostics.ts': 'compares it with the clock of the database',
@@ -22,8 +27,13 @@ const wallClock: Readonly<Record<string, string>> = {
   'gateway/token-expiry.ts': 'the time left until an expiry, looked at again every half minute',
   'mcp/sessions/session-ids.ts': 'the age of ids that another replica may have issued',
   'mcp/tasks/handles.ts': 'the age of handles in days, which another replica may have issued',
+  'plugins/identity.ts': 'the age of groups, which are stored with the time at the provider',
   'registry/store/lock.ts': 'compares it with the time of a file, and watches before it decides',
-  'routes/dashboard/diagnostics.ts': 'the time of the start'
+  'routes/dashboard/diagnostics.ts': 'the time of the start',
+  'routes/identity/back-channel-logout.ts': 'the end of the life of sessions, stored for all replicas',
+  'routes/identity/current-server.ts': 'the end of the life of access tokens, stored for all replicas',
+  'routes/identity/device.ts': 'the end of the life of codes, stored for all replicas',
+  'routes/identity/sign-in.ts': 'the age of a sign-in that another replica may have started'
 }
 
 test('only these files compute with the wall clock', () => {

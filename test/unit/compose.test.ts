@@ -46,10 +46,12 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const stacks: Readonly<Record<string, readonly string[]>> = {
   'docker-compose.yml': [],
   'deploy/compose.dev.yml': [],
+  'deploy/compose.keycloak.yml': ['docker-compose.yml'],
   'deploy/compose.observability.yml': ['docker-compose.yml'],
   'deploy/compose.stdio.yml': ['docker-compose.yml']
 }
-/** Returns a file with its services merged over those of the same name in the base file. */
+
+/** Returns a file with its services merged over those of the same name in the base file, as Compose does it. */
 const onTopOf = (below: Compose, compose: Compose): Compose => ({
   ...compose,
   volumes: { ...below.volumes, ...compose.volumes },
@@ -59,7 +61,9 @@ const onTopOf = (below: Compose, compose: Compose): Compose => ({
       const known = below.services[name]
       const environment = { ...known?.environment, ...service.environment }
       const build = known?.build && { ...known.build, ...service.build }
-      return [name, { ...known, ...service, environment, ...(build ? { build } : {}) }]
+      const secrets = [...(known?.secrets ?? []), ...(service.secrets ?? [])]
+      const ports = [...(known?.ports ?? []), ...(service.ports ?? [])]
+      return [name, { ...known, ...service, environment, secrets, ports, ...(build ? { build } : {}) }]
     })
   )
 })
@@ -68,9 +72,13 @@ const files = Object.entries(stacks).map(([file, below]) => ({
   file,
   stack: [...below, file],
   folder: dirname(join(root, below[0] ?? file)),
-  compose: onTopOf(parse(read(below[0] ?? file)) as Compose, parse(read(file)) as Compose)
+  compose: below[0] ? onTopOf(parse(read(below[0])), parse(read(file))) : (parse(read(file)) as Compose)
 }))
 const enterprise = files[0]!.compose
+const composeOf = (name: string) => files.find(({ file }) => file === name)!.compose
+
+/** In development mode Keycloak compiles its settings into its own folder. */
+const writesAnywhere = new Set(['deploy/compose.keycloak.yml: keycloak'])
 
 /** Returns the variables of a service as Compose expands them in an empty environment. */
 const filledIn = ({ environment = {} }: Service): Record<string, string> =>
@@ -97,7 +105,7 @@ for (const { file, folder, compose } of files) {
   for (const [name, service] of Object.entries(compose.services)) {
     test(`${file}: ${name} is checked for health, cannot gain rights, and writes only where it must`, () => {
       assert.equal(service.healthcheck?.test[0], 'CMD')
-      assert.equal(service.read_only, true)
+      assert.equal(service.read_only, !writesAnywhere.has(`${file}: ${name}`))
       assert.deepEqual(service.cap_drop, ['ALL'])
       assert.deepEqual(service.security_opt, ['no-new-privileges:true'])
     })
@@ -117,7 +125,7 @@ for (const { file, folder, compose } of files) {
     test(`${file}: ${name} has its secrets from files that make-secrets.sh writes, and none by default`, (t) => {
       const made = readdirSync(makeSecrets(t))
       for (const [variable, value] of Object.entries(service.environment ?? {})) {
-        if (!/PASSWORD|TOKEN|SECRET|KEY|URL/.test(variable)) continue
+        if (!/PASSWORD|TOKEN|SECRET|KEY|DATABASE_URL/.test(variable)) continue
         assert.match(variable, /_FILE$/)
         assert.ok(service.secrets?.includes(/^\/run\/secrets\/(\w+)$/.exec(value)?.[1] ?? ''), variable)
       }
@@ -146,7 +154,8 @@ for (const { file, folder, compose } of files) {
     const secret: Record<string, string> = {
       '/run/secrets/database_password': 'pass/word',
       '/run/secrets/encryption_key': Buffer.alloc(32).toString('base64'),
-      '/run/secrets/admin_token': 'a'.repeat(64)
+      '/run/secrets/admin_token': 'a'.repeat(64),
+      '/run/secrets/oidc_client_secret': 'b'.repeat(64)
     }
     const { config, warnings } = readConfig(filledIn(towpath), {}, (path) => secret[path]!)
     assert.deepEqual(warnings, [])
@@ -170,14 +179,14 @@ test('the database is reached by Towpath alone, over a network without a way out
   assert.equal(enterprise.networks!['store']!.internal, true)
   assert.ok(towpath!.networks!.includes('store'))
   assert.equal(towpath!.depends_on!['postgres']!.condition, 'service_healthy')
-  const others = Object.values(files[2]!.compose.services)
+  const others = Object.values(composeOf('deploy/compose.observability.yml').services)
   assert.deepEqual([...new Set(others.flatMap(({ networks = [] }) => networks))], ['front'])
 })
 
 test('make-secrets.sh makes values that Towpath takes, in a closed folder, and keeps those that exist', (t) => {
   const folder = makeSecrets(t)
   const first = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
-  assert.equal(new Set(first).size, 4)
+  assert.equal(new Set(first).size, 6)
   for (const value of first) assert.match(value, /^([0-9a-f]{64}|[A-Za-z0-9+/]{43}=)\n$/)
   assert.equal(statSync(folder).mode & 0o777, 0o700)
   spawnSync('sh', [join(root, 'deploy/make-secrets.sh'), folder])
@@ -186,6 +195,26 @@ test('make-secrets.sh makes values that Towpath takes, in a closed folder, and k
     first
   )
   assert.match(read('.gitignore'), /^\/secrets\/$/m)
+})
+
+test('Towpath and Keycloak have each other’s addresses, and no person of its realm has a password of a real one', () => {
+  const { towpath, keycloak } = composeOf('deploy/compose.keycloak.yml').services
+  const { environment = {} } = towpath!
+  const realm = JSON.parse(read('deploy/keycloak/towpath-realm.json'))
+  const issuer = new URL(environment['TOWPATH_OIDC_ISSUER']!)
+  assert.equal(issuer.origin, keycloak!.environment!['KC_HOSTNAME'])
+  assert.equal(issuer.port, keycloak!.environment!['KC_HTTP_PORT'])
+  assert.equal(issuer.pathname, `/realms/${realm.realm}`)
+  assert.equal(keycloak!.environment!['TOWPATH_PUBLIC_URL'], environment['TOWPATH_PUBLIC_URL'])
+  const [client] = realm.clients
+  assert.equal(client.clientId, environment['TOWPATH_OIDC_CLIENT_ID'])
+  assert.deepEqual(
+    [client.secret, client.redirectUris],
+    ['${OIDC_CLIENT_SECRET}', ['${TOWPATH_PUBLIC_URL}/auth/callback']]
+  )
+  for (const { username, credentials } of realm.users) {
+    assert.equal(credentials[0].value, `example-password-of-${username}`)
+  }
 })
 
 const composeCommand = [['docker', 'compose'], ['docker-compose']].find(

@@ -293,3 +293,45 @@ test('traces are sent where there is a place for them, unless OpenTelemetry is o
   assert.deepEqual(of({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_ENABLED: 'on' }), [true, true])
   assert.deepEqual(of({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_ENABLED: 'off' }), [false, false])
 })
+
+test('a file with policies is refused where there are no policies', () => {
+  const file = { TOWPATH_POLICY_FILE: '/etc/towpath/policies.yaml' }
+  assert.match(refused(file), /^TOWPATH_POLICY_FILE needs SERVER_MODE=enterprise$/)
+})
+
+test('sign-in with a password is refused where nobody signs in, and needs no OpenID provider', () => {
+  const local = { SERVER_MODE: 'enterprise', TOWPATH_LOCAL_SIGN_IN: 'on' }
+  assert.match(refused(local), /^TOWPATH_LOCAL_SIGN_IN=on needs TOWPATH_AUTH=embedded$/)
+  const embedded = { ...local, TOWPATH_AUTH: 'embedded', TOWPATH_PUBLIC_URL: 'https://gw.example.com' }
+  const { auth } = readConfig(embedded, {}, () => '').config
+  assert.deepEqual([auth.localSignIn, auth.oidc], [true, undefined])
+})
+
+test('SCIM needs people who sign in at a provider, and provisioning by SCIM a token', () => {
+  const provider = {
+    SERVER_MODE: 'enterprise',
+    TOWPATH_AUTH: 'embedded',
+    TOWPATH_PUBLIC_URL: 'https://gw.example.com',
+    TOWPATH_OIDC_ISSUER: 'https://idp.example.com',
+    TOWPATH_OIDC_CLIENT_ID: 'towpath'
+  }
+  const scimToken = { TOWPATH_SCIM_TOKEN: 'scim-token-0123456789' }
+  assert.match(refused({ ...provider, ...scimToken, TOWPATH_AUTH: 'tokens' }), /^TOWPATH_SCIM_TOKEN needs/)
+  const withoutProvider = { TOWPATH_OIDC_ISSUER: '', TOWPATH_OIDC_CLIENT_ID: '' }
+  assert.match(refused({ ...provider, ...scimToken, ...withoutProvider }), /^TOWPATH_SCIM_TOKEN needs/)
+  const external = { ...provider, TOWPATH_AUTH: 'external' }
+  assert.match(refused({ ...external, TOWPATH_OIDC_ISSUER: '' }), /^TOWPATH_AUTH=external needs TOWPATH_OIDC_ISSUER/)
+  assert.match(refused({ ...external, TOWPATH_PUBLIC_URL: '' }), /^TOWPATH_AUTH=external needs TOWPATH_PUBLIC_URL/)
+  assert.match(refused({ ...external, TOWPATH_EXTERNAL_AUDIENCE: ' , ' }), /^TOWPATH_EXTERNAL_AUDIENCE must list/)
+  assert.match(refused({ ...external, TOWPATH_EXTERNAL_SCOPES: 'a  b' }), /^TOWPATH_EXTERNAL_SCOPES must list/)
+  assert.match(refused({ ...external, TOWPATH_LOCAL_SIGN_IN: 'on' }), /^TOWPATH_LOCAL_SIGN_IN=on needs/)
+  assert.match(refused({ ...external, TOWPATH_ID_JAG_ISSUERS: 'https://a.example' }), /^TOWPATH_ID_JAG_ISSUERS needs/)
+  const issuers = { TOWPATH_ID_JAG_ISSUERS: 'https://a.example, https://b.example/realm' }
+  assert.match(refused({ ...provider, ...issuers, TOWPATH_AUTH: 'tokens' }), /^TOWPATH_ID_JAG_ISSUERS needs/)
+  assert.match(refused({ ...provider, ...issuers, ...withoutProvider }), /^TOWPATH_ID_JAG_ISSUERS needs/)
+  assert.match(refused({ ...provider, TOWPATH_ID_JAG_ISSUERS: 'http://a.example' }), /^TOWPATH_ID_JAG_ISSUERS must be/)
+  const provision = { TOWPATH_OIDC_PROVISION: 'scim' }
+  assert.equal(refused({ ...provider, ...provision }), 'TOWPATH_OIDC_PROVISION=scim needs TOWPATH_SCIM_TOKEN')
+  const { auth } = readConfig({ ...provider, ...provision, ...scimToken }, {}, () => '').config
+  assert.deepEqual([auth.oidc?.provision, auth.scimToken], ['scim', 'scim-token-0123456789'])
+})

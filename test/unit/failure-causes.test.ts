@@ -247,6 +247,8 @@ test('failures of HTTP servers are explained by status and error number', () => 
   )
   assert.equal(http({ reason: 'auth', status: 401 }), 'token_rejected')
   assert.equal(http({ reason: 'auth', status: 403 }), 'access_forbidden')
+  const lack = 'refused the request: the sign-in lacks the scopes "a b" (HTTP 403)'
+  assert.equal(http({ reason: 'auth', message: lack }), 'scopes_missing')
   assert.equal(http({ reason: 'unreachable', code: 'ECONNREFUSED' }), 'connection_refused')
   assert.equal(http({ reason: 'unreachable', code: 'ENOTFOUND' }), 'host_not_found')
   assert.equal(http({ reason: 'unreachable', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), 'tls_untrusted')

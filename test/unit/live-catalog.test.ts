@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { emptyCatalog } from '../../src/catalog/catalog.ts'
+import { createSignInLeases } from '../../src/gateway/sign-in-leases.ts'
 import { createLiveCatalog } from '../../src/gateway/live-catalog.ts'
 
 test('reactions to a new catalog run by phase, sessions that end first, and see the new catalog', () => {
-  const live = createLiveCatalog()
+  const live = createLiveCatalog(createSignInLeases())
   const ran: string[] = []
   for (const phase of ['notify', 'release', 'endCalls', 'endSessions', 'notify'] as const) {
     live.onChange(phase, ({ next }) => {

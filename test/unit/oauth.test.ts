@@ -6,7 +6,8 @@ import { Call } from '../../src/upstream/transport/call.ts'
 import type { Connection, TransportClient } from '../../src/upstream/transport/connection.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import { preregisteredClient } from '../../src/upstream/oauth/client.ts'
-import { readChallenge, readServer } from '../../src/upstream/oauth/authorization-server.ts'
+import { readChallenge } from '../../src/upstream/http/challenge.ts'
+import { readServer } from '../../src/upstream/oauth/authorization-server.ts'
 import type { OAuthHttp } from '../../src/upstream/oauth/oauth-http.ts'
 import { exchangeCode } from '../../src/upstream/oauth/token.ts'
 import { cancelled, failureOf, newCall } from './upstreams.ts'
@@ -18,7 +19,7 @@ test('a challenge is read as browsers and servers write it', () => {
     ['Bearer', {}],
     ['Bearer resource_metadata="https://a/b"', { resourceMetadata: 'https://a/b' }],
     ['bearer RESOURCE_METADATA = "https://a/b",scope="r w"', { resourceMetadata: 'https://a/b', scope: 'r w' }],
-    ['Basic realm="x", Bearer error="e", scope=one', { scope: 'one' }],
+    ['Basic realm="x", Bearer error="e", scope=one', { scope: 'one', error: 'e' }],
     ['Bearer realm="say \\"hi\\"", scope="a\\\\b"', { scope: 'a\\b' }],
     ['Bearer scope=""', {}],
     ['Bearer x_scope="no"', {}]
@@ -40,7 +41,8 @@ test('OA-06 metadata that are not safe to use are refused, and lists that are no
     tokenEndpoint: 'https://as.example/token',
     registrationEndpoint: undefined,
     authMethods: undefined,
-    namesIssuer: false
+    namesIssuer: false,
+    readsClientDocuments: false
   })
   const refused = [
     { code_challenge_methods_supported: 'S256' },

@@ -11,6 +11,7 @@ export const policyRule = (name: string, more: Partial<PolicyRule> = {}): Policy
   subjects: {},
   targets: {},
   when: null,
+  requireScopes: [],
   reason: null,
   ...more
 })

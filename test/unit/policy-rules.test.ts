@@ -4,6 +4,7 @@ import { allServers, noServers } from '../../src/domain/policy/allow-list.ts'
 import { judge, type Permit } from '../../src/domain/policy/permit.ts'
 import { compilePolicies } from '../../src/domain/policy/policy-set.ts'
 import { POLICY_LIMITS, ruleProblems, type PolicyRule } from '../../src/domain/policy/rule.ts'
+import type { Subject } from '../../src/domain/policy/subject.ts'
 import type { PolicyItem } from '../../src/domain/policy/target.ts'
 import { policyRule } from './policies.ts'
 
@@ -18,12 +19,25 @@ test('PO-07 a rule that is too wide, contradictory or too long is refused with i
     assert.match(problems({ targets: { tools: [glob] } }), /^targets\.tools: "\*"/)
   assert.match(problems({ targets: { tools: [''] } }), /^targets\.tools: an entry is empty/)
   assert.match(problems({ subjects: { users: ['a'], clients: ['b'] } }), /^subjects: /)
-  assert.match(problems({ subjects: { roles: ['admin'], clients: ['b'] } }), /^subjects: /)
+  for (const people of [{ roles: ['admin'] }, { groups: ['sre'] }, { teams: ['platform'] }])
+    assert.match(problems({ subjects: { ...people, clients: ['b'] } }), /^subjects: /)
+  assert.equal(problems({ subjects: { groups: ['sre'], oauth_clients: ['https://claude.example/*'] } }), '')
+  for (const list of ['users', 'groups', 'teams', 'roles', 'clients', 'oauth_clients'])
+    assert.match(problems({ subjects: { [list]: [] } }), new RegExp(`^subjects\\.${list}: the list is empty`))
+  for (const list of ['servers', 'groups', 'tools', 'prompts', 'resources'])
+    assert.match(problems({ targets: { [list]: [] } }), new RegExp(`^targets\\.${list}: the list is empty`))
   assert.match(problems({ effect: 'allow', targets: { annotations: { readOnly: true } } }), /^targets\.annotations: /)
   assert.match(problems({ effect: 'deny', targets: { prompts: ['a'], annotations: { readOnly: true } } }), /^targets\./)
   assert.match(problems({ subjects: { users: Array<string>(201).fill('a') } }), /^subjects\.users: at most 200/)
   assert.match(problems({ when: 'é'.repeat(POLICY_LIMITS.conditionBytes / 2 + 1) }), /^when: longer than 2048 bytes/)
   assert.equal(problems({ when: 'x'.repeat(POLICY_LIMITS.conditionBytes) }), '')
+  for (const scope of ['', 'mcp', 'mcp:', 'towpath:admin', 'mcp:W', 'mcp:a"', 'mcp:a b', `mcp:${'a'.repeat(61)}`])
+    assert.match(problems({ requireScopes: [scope] }), /^require_scopes: .*is no scope/, scope)
+  assert.equal(problems({ requireScopes: ['mcp:write', `mcp:${'a'.repeat(60)}`] }), '')
+  assert.match(
+    problems({ requireScopes: Array.from({ length: 9 }, (_, i) => `mcp:${i}`) }),
+    /^require_scopes: at most 8/
+  )
 })
 
 const context = { groups: new Map(), groupHashes: new Map(), compileCondition: undefined }
@@ -33,7 +47,7 @@ const tool = (name: string, server = 'k8s'): PolicyItem => ({
   name,
   alias: name
 })
-const user = { kind: 'user', name: 'ann' } as const
+const user: Subject = { kind: 'user', name: 'ann', groups: [], teams: [] }
 
 function permitOf(rules: readonly PolicyRule[], fallback: Permit = noServers): Permit {
   const set = compilePolicies(rules, context)
@@ -75,9 +89,10 @@ test('annotations of a tool have the defaults of MCP, and only tools have them',
 
 test('a condition that cannot be compiled is taken against the caller, and reported', () => {
   const isAllowed = (effect: 'allow' | 'deny', fallback: Permit) =>
-    judge(permitOf([policyRule('r', { effect, when: 'broken' })], fallback).decide(tool('t')), (each) =>
-      each.evaluate({} as never)
-    ).isAllowed
+    judge(permitOf([policyRule('r', { effect, when: 'broken' })], fallback).decide(tool('t')), {
+      scopes: [],
+      test: (each) => each.evaluate({} as never)
+    }).isAllowed
   assert.equal(isAllowed('allow', noServers), false)
   assert.equal(isAllowed('deny', allServers), false)
   const { faults } = compilePolicies([policyRule('r', { when: 'broken' })], context)
@@ -85,4 +100,25 @@ test('a condition that cannot be compiled is taken against the caller, and repor
     faults.map(({ policy }) => policy),
     ['r']
   )
+})
+
+test('the file of a skill is denied in every spelling that its server may read as the denied one', () => {
+  const resource = (name: string): PolicyItem => ({ kind: 'resource', server: { name: 's' }, name, alias: name })
+  const deny = policyRule('deny', { effect: 'deny', targets: { resources: ['skill://refunds/Secret.md'] } })
+  const { decide } = permitOf([deny], allServers)
+  for (const file of [
+    'skill://refunds/Secret.md',
+    'SKILL://refunds/secret.md',
+    'skill://refunds/%53ecret.md',
+    'skill://refunds/./Secret.md',
+    'skill://refunds//Secret.md',
+    'skill://refunds/Secret.md/',
+    'skill://refunds/Secret.md?x'
+  ])
+    assert.equal(decide(resource(file)).verdict, 'no', file)
+  for (const file of ['skill://refunds/SKILL.md', 'skill://refunds/other%20file.md'])
+    assert.equal(decide(resource(file)).verdict, 'yes', file)
+  const allow = permitOf([policyRule('allow', { targets: { resources: ['skill://refunds/*'] } })])
+  assert.equal(allow.decide(resource('skill://refunds/Other.md')).verdict, 'yes')
+  assert.equal(allow.decide(resource('skill://refunds/%2e%2e/other/SKILL.md')).verdict, 'no')
 })

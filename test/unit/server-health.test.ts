@@ -12,7 +12,10 @@ const catalogOf = (...names: string[]) =>
     servers: names.map((name) => storedServer(name, [])),
     groups: [],
     principals: [],
-    policies: []
+    policies: [],
+    teams: [],
+    tombstones: [],
+    signingKeys: []
   })
 
 const failureOf = (error: unknown) => (error instanceof UpstreamFailure ? error : undefined)

@@ -92,6 +92,12 @@ export const storedUser = (name: string, kind: StoredUser['kind'] = 'user'): Sto
   kind,
   name,
   active: true,
+  source: 'static',
+  displayName: null,
+  email: null,
+  groups: [],
+  sessionsValidFrom: null,
+  claimsAt: null,
   tokens: [storedToken(name)],
   revision: '1'
 })
@@ -113,6 +119,8 @@ export const storedClient = (name: string, allowed_servers: readonly string[] = 
   name,
   description: null,
   allowed_servers,
+  jwks: null,
+  jwks_uri: null,
   tokens: [storedToken(name)],
   revision: '1'
 })
@@ -133,6 +141,9 @@ export const stateOf = (version: string, more: Partial<RegistryState> = {}): Reg
   groups: [],
   principals: [],
   policies: [],
+  teams: [],
+  tombstones: [],
+  signingKeys: [],
   ...more
 })
 

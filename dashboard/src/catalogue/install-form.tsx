@@ -40,7 +40,7 @@ const toValues = ({ inputs }: CatalogueOption, texts: Values) =>
     })
   )
 
-/** What an installation runs, sets and sends; an option that cannot be installed has none of it. */
+/** Command, variables and headers of an installation; an option that cannot be installed has none. */
 type Effects = Pick<CatalogueOption, 'preview' | 'env' | 'headers'>
 
 /** Returns the effects for the entered values, from the gateway; until they are complete, the option's example. */

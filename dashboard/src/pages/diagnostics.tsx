@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
-import type { Check, Diagnostics as DiagnosticsData } from '../../../src/schemas/dashboard/diagnostics.ts'
+import type { Check } from '../../../src/schemas/check.ts'
+import type { Diagnostics as DiagnosticsData } from '../../../src/schemas/dashboard/diagnostics.ts'
 import { change, path } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { AttentionList } from '../servers/attention.tsx'

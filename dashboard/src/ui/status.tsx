@@ -1,5 +1,5 @@
 import type { CallEntry } from '../../../src/schemas/call.ts'
-import type { Check } from '../../../src/schemas/dashboard/diagnostics.ts'
+import type { Check } from '../../../src/schemas/check.ts'
 import type { ServerStatus } from '../../../src/schemas/server-status.ts'
 import { Shape, type Tone } from './icons.tsx'
 

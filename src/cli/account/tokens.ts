@@ -80,8 +80,9 @@ export const revokeToken: Action<OwnerFlags> = async (cli, [wanted], flags) => {
 /** `towpath whoami`. */
 export const whoami: Action = async (cli) => {
   const answer = await cli.api.get<Static<typeof Account>>('/api/v0/me')
-  const { token, ...account } = answer.body
-  const { scopes, expires_at } = token
-  const shown = { ...account, token: nameOf(token), scopes: scopes ?? 'all', expires: expires_at ?? 'never' }
+  const { token, sign_in, ...account } = answer.body
+  const { scopes, expires_at } = token ?? sign_in ?? {}
+  const used = token ? { token: nameOf(token) } : { sign_in: sign_in?.client_id ?? 'browser' }
+  const shown = { ...account, ...used, scopes: scopes ?? 'all', expires: expires_at ?? 'never' }
   await cli.show(answer, recordView(shown))
 }

@@ -1,6 +1,6 @@
 import type { Cli } from '../io/cli.ts'
 import { Failure, usage } from '../io/failure.ts'
-import { KINDS } from '../io/kinds.ts'
+import { DECLARED } from '../io/kinds.ts'
 import { combineExitCodes, isFatal } from '../apply/exit-codes.ts'
 import type { Change, Result } from '../apply/plan.ts'
 import { planView } from '../apply/plan-view.ts'
@@ -21,7 +21,7 @@ async function execute(cli: Cli, steps: readonly Step[]): Promise<{ results: Res
   const results: Result[] = []
   const failures: Failure[] = []
   for (const { run, ...change } of steps) {
-    const label = `${KINDS[change.kind].singular} "${change.name}"`
+    const label = `${DECLARED[change.kind].singular} "${change.name}"`
     if (failures.some(isFatal)) {
       results.push({ ...change, outcome: 'skipped' })
       continue
@@ -43,7 +43,7 @@ async function execute(cli: Cli, steps: readonly Step[]): Promise<{ results: Res
 async function confirmDeletions(cli: Cli, steps: readonly Step[]): Promise<boolean> {
   const deletions = steps.filter(({ action }) => action === 'delete')
   if (deletions.length === 0 || cli.assumesYes) return true
-  const names = deletions.map(({ kind, name }) => `  ${KINDS[kind].singular} "${name}"`).join('\n')
+  const names = deletions.map(({ kind, name }) => `  ${DECLARED[kind].singular} "${name}"`).join('\n')
   if (!cli.canPrompt) throw usage(`--prune would delete:\n${names}`, 'pass --yes, or check with --dry-run first')
   return confirm(cli.io, `This deletes:\n${names}\nContinue?`)
 }

@@ -13,8 +13,19 @@ interface Flags {
   readonly conf?: string
   readonly allow?: string
   readonly description?: string
+  /** False: remove the keys. */
+  readonly jwks?: string | false
+  readonly jwksUri?: string
   readonly accessToken?: string
   readonly accessTokenStdin?: boolean
+}
+
+async function keysFromFlags({ io }: Cli, { jwks, jwksUri }: Flags): Promise<Record<string, unknown>> {
+  if (jwks === false) return { jwks: null, jwks_uri: null }
+  return {
+    ...(jwks === undefined ? {} : { jwks: await readObject(io, jwks).then(({ value }) => value) }),
+    ...(jwksUri === undefined ? {} : { jwks_uri: jwksUri })
+  }
 }
 
 async function fromFlags(cli: Cli, flags: Flags): Promise<Record<string, unknown>> {
@@ -26,6 +37,7 @@ async function fromFlags(cli: Cli, flags: Flags): Promise<Record<string, unknown
   return {
     ...(flags.description === undefined ? {} : { description: flags.description }),
     ...(allowed === undefined ? {} : { allowed_servers: allowed }),
+    ...(await keysFromFlags(cli, flags)),
     ...(token === undefined ? {} : { access_token: token })
   }
 }

@@ -1,4 +1,4 @@
-import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { Check } from '../../schemas/check.ts'
 import { checkClient } from '../checks/client.ts'
 import { checkGateway } from '../checks/gateway.ts'
 import { EXIT } from '../io/failure.ts'
@@ -18,6 +18,9 @@ const columns: readonly Column<Check>[] = [
   { head: 'finding', value: ({ title, detail }) => (detail === undefined ? title : `${title}: ${detail}`) }
 ]
 
+/** Checks that always pass, and tell what people look for. */
+const worthTelling = new Set(['data_directory', 'oidc_redirect_uri'])
+
 /** Returns 0 if no check fails; an unreachable gateway and a rejected token have their own codes. */
 export const doctor: Action = async (cli) => {
   const client = await checkClient(cli)
@@ -33,8 +36,8 @@ export const doctor: Action = async (cli) => {
   await cli.show({ body: { registry: cli.api.registry, checks } }, { ...everything, table: findings.table })
   for (const { id, hint, status } of checks)
     if (hint !== undefined && status !== 'pass') cli.note(`hint: ${id}: ${hint}`)
-  const data = checks.find(({ id }) => id === 'data_directory')
-  if (data) cli.note(data.title)
+  for (const { id, title, detail } of checks)
+    if (worthTelling.has(id)) cli.note(detail === undefined ? title : `${title} (${detail})`)
   const failed = checks.filter(({ status }) => status === 'fail').length
   const warned = checks.filter(({ status }) => status === 'warn').length
   const passed = `${checks.length - failed - warned} of ${checks.length} checks passed`

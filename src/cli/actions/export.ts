@@ -2,14 +2,13 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isName } from '../../domain/names.ts'
 import { createReferences, replaceByReferences, type References } from '../../domain/secrets/references.ts'
-import type { FileKind } from '../apply/check.ts'
 import type { Cli } from '../io/cli.ts'
 import { FOLDERS } from '../apply/desired.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
-import { KINDS } from '../io/kinds.ts'
+import type { FileKind } from '../io/kinds.ts'
 import type { Records } from '../output/records.ts'
 import type { Action } from '../io/runner.ts'
-import { listPrincipals } from '../apply/state.ts'
+import { listDeclared } from '../apply/state.ts'
 import { readSwitches, switchMembers } from '../apply/switches.ts'
 import { namesView } from '../output/views.ts'
 
@@ -39,9 +38,10 @@ async function readServers(cli: Cli): Promise<Config[]> {
 
 async function collect(cli: Cli, references: References, keepSecrets: boolean): Promise<File[]> {
   const servers = await readServers(cli)
-  const groups = (await cli.api.get<readonly Records['group'][]>(KINDS.group.path)).body
-  const clients = (await listPrincipals(cli, 'client')) ?? []
-  const users = (await listPrincipals(cli, 'user')) ?? []
+  const list = async <T extends object = Config>(kind: FileKind) => (await listDeclared<T>(cli, kind)) ?? []
+  const groups = await list<Records['group']>('group')
+  const [clients, users] = [await list('client'), await list('user')]
+  const [teams, policies] = [await list('team'), await list('policy')]
   const file = (kind: FileKind, config: Config, more: object = {}): File => {
     // the name becomes a path, and the gateway is not trusted
     if (!isName(config.name)) throw new Failure(EXIT.failed, `the gateway returned a ${kind} with an invalid name`)
@@ -55,7 +55,10 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
     ...servers.map((config) => file('server', config)),
     ...groups.map(({ missing: _missing, ...group }) => file('group', group)),
     ...clients.map((client) => file('client', client, token('client', client))),
-    ...users.map((user) => file('user', user, token('user', user)))
+    ...users.map((user) => file('user', user, token('user', user))),
+    ...teams.map((team) => file('team', team)),
+    // those of the policy file are files already
+    ...policies.filter(({ source }) => source !== 'file').map((policy) => file('policy', policy))
   ]
 }
 

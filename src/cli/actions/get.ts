@@ -1,10 +1,9 @@
 import type { ApiResponse } from '../io/api.ts'
 import type { Cli } from '../io/cli.ts'
-import { notFound } from '../io/failure.ts'
 import { withQuery } from '../io/api.ts'
-import { itemPath, KINDS, type KindName } from '../io/kinds.ts'
+import { itemPath, type KindName } from '../io/kinds.ts'
 import { noteLeftOut, withoutLeftOut } from '../output/left-out.ts'
-import { suggestName, withSuggestion } from '../output/lookup.ts'
+import { withSuggestion } from '../output/lookup.ts'
 import { labelOf, type Records } from '../output/records.ts'
 import type { Action } from '../io/runner.ts'
 import { recordView } from '../output/views.ts'
@@ -18,16 +17,7 @@ interface Flags {
 
 type RecordResponse = Pick<ApiResponse<Records[KindName]>, 'body'> & { readonly text?: string }
 
-/** Finds a user in the list, as no route returns a single user. */
-async function findUser(cli: Cli, name: string): Promise<RecordResponse> {
-  const { body } = await cli.api.get<readonly Records['user'][]>(KINDS.user.path)
-  const user = body.find((each) => each.name === name)
-  if (!user) throw notFound(`user "${name}" does not exist`, await suggestName(cli, 'user', name))
-  return { body: user }
-}
-
 function find(cli: Cli, kind: KindName, name: string): Promise<RecordResponse> {
-  if (kind === 'user') return findUser(cli, name)
   const hasUri = kind === 'resource' || kind === 'skill'
   const byQuery = kind === 'tool' || kind === 'prompt' || hasUri
   const path = byQuery ? withQuery(`/api/v0/${kind}`, hasUri ? { uri: name } : { name }) : itemPath(kind, name)

@@ -19,3 +19,10 @@ export const rotate: Action = async (cli) => {
     return body.remaining + body.unreadable > 0 ? EXIT.failed : EXIT.done
   }
 }
+
+/** `towpath keys rotate-signing`. */
+export const rotateSigningKey: Action<{ readonly revoke?: boolean }> = async (cli, _args, { revoke = false }) => {
+  const answer = await cli.api.post<{ kid: string }>('/api/v0/signing_keys/rotate', { revoke })
+  cli.note('access tokens are signed with a new key')
+  await cli.show(answer, recordView(answer.body, answer.body.kid))
+}

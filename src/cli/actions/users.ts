@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { IssuedUser, User } from '../../schemas/principal.ts'
+import type { Invitation, IssuedUser, User } from '../../schemas/principal.ts'
 import type { Cli } from '../io/cli.ts'
 import { usage } from '../io/failure.ts'
 import { readObject } from '../io/input.ts'
@@ -76,3 +76,14 @@ export const switchUser =
     cli.note(`${verb === 'suspend' ? 'suspended' : 'resumed'} user "${name}"`)
     await cli.show(answer, recordView(answer.body))
   }
+
+type InvitationRecord = Static<typeof Invitation>
+
+/** `towpath invite user`. */
+export const inviteUser: Action<Pick<Flags, 'role'>> = async (cli, [name], { role }) => {
+  const body = role === undefined ? {} : { role }
+  const answer = await cli.api.post<InvitationRecord>(`${itemPath('user', name!)}/invite`, body)
+  cli.note(answer.body.created ? `created and invited user "${name}"` : `invited user "${name}"`)
+  cli.note('the link is shown only once, and works once: send it to that person alone')
+  await cli.show(answer, recordView(answer.body))
+}

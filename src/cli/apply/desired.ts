@@ -1,13 +1,13 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FILE_KINDS, kindOf, type FileKind } from './check.ts'
+import { kindOf } from './check.ts'
 import type { Cli } from '../io/cli.ts'
 import { usage } from '../io/failure.ts'
 import { documentsIn, readInputFiles, type InputObject } from '../io/input.ts'
-import { KINDS } from '../io/kinds.ts'
+import { DECLARED, FILE_KINDS, type FileKind } from '../io/kinds.ts'
 import { splitSwitches, type DesiredSwitches } from './switches.ts'
 
-/** A server, group, client or user as declared in a file. */
+/** A resource as declared in a file. */
 export interface DesiredResource {
   readonly kind: FileKind
   readonly name: string
@@ -21,10 +21,12 @@ export const FOLDERS: Readonly<Record<FileKind, readonly string[]>> = {
   server: ['servers'],
   group: ['groups', 'tool-groups'],
   client: ['clients', 'mcp-clients'],
-  user: ['users']
+  user: ['users'],
+  team: ['teams'],
+  policy: ['policies']
 }
 
-const hint = 'put it into a folder servers, groups, clients or users'
+const hint = 'put it into a folder servers, groups, clients, users, teams or policies'
 
 /** A file, with the kind given by its folder. */
 interface SourceFile {
@@ -76,7 +78,8 @@ export async function readDesired(cli: Cli, path: string, keepsUnset: boolean): 
   for (const { kind, name, input: each } of desired) {
     const key = `${kind} ${name}`
     const other = seen.get(key)
-    if (other !== undefined) throw usage(`${KINDS[kind].singular} "${name}" is defined in ${other} and in ${each.from}`)
+    if (other !== undefined)
+      throw usage(`${DECLARED[kind].singular} "${name}" is defined in ${other} and in ${each.from}`)
     seen.set(key, each.from)
   }
   return desired

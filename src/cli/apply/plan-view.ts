@@ -1,6 +1,6 @@
 import { escapeText } from '../../domain/text/text.ts'
 import type { Views } from '../io/cli.ts'
-import { KINDS } from '../io/kinds.ts'
+import { DECLARED } from '../io/kinds.ts'
 import type { Result } from './plan.ts'
 
 const marks = { create: '+', update: '~', delete: '-' } as const
@@ -14,7 +14,7 @@ function linesOf({ action, kind, name, difference, outcome, error }: Result): st
     outcome === 'failed' || outcome === 'skipped'
       ? `  ${outcome}${error === undefined ? '' : `: ${escapeText(error, 2_000)}`}`
       : ''
-  const head = `${marks[action]} ${KINDS[kind].singular} ${name}${state}`
+  const head = `${marks[action]} ${DECLARED[kind].singular} ${name}${state}`
   if (action !== 'update') return [head]
   const { changed, before, after } = difference
   return [
@@ -27,7 +27,7 @@ function linesOf({ action, kind, name, difference, outcome, error }: Result): st
 export function planView(results: readonly Result[], unchanged: number, isDry: boolean): [{ body: unknown }, Views] {
   const changes = results.map(({ kind, difference: { changed, before, after }, ...rest }) => ({
     ...rest,
-    kind: KINDS[kind].singular,
+    kind: DECLARED[kind].singular,
     changed,
     before,
     after
@@ -36,7 +36,7 @@ export function planView(results: readonly Result[], unchanged: number, isDry: b
     { body: { dry_run: isDry, changes, unchanged } },
     {
       table: () => results.flatMap(linesOf).join('\n'),
-      names: () => results.map(({ kind, name }) => `${KINDS[kind].singular}/${name}`)
+      names: () => results.map(({ kind, name }) => `${DECLARED[kind].singular}/${name}`)
     }
   ]
 }

@@ -1,5 +1,7 @@
+import { keySetProblem, toKeySet, type KeySet } from '../../domain/access/client-keys.ts'
+import { isObject } from '../../domain/is-object.ts'
 import { difference, type Difference, type Members } from '../../domain/secrets/difference.ts'
-import type { FileKind } from './check.ts'
+import type { FileKind } from '../io/kinds.ts'
 
 /** One change towards the declared state. */
 export interface Change {
@@ -56,14 +58,35 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
     return { ...all, ...apps, session_mode: all.session_mode ?? 'stateless' }
   }
   if (kind === 'user') return pick(value, ['name', 'role', 'suspended'])
+  if (kind === 'team') return normaliseTeam(value)
+  if (kind === 'policy') return normalisePolicy(value)
   const lists = kind === 'group' ? ['included_tools', 'included_servers', 'excluded_tools'] : ['allowed_servers']
   const bare = value.tool_names === 'bare' ? { tool_names: 'bare' } : {}
   return {
     ...pick(value, ['name', 'description']),
     ...Object.fromEntries(lists.map((name) => [name, unique(value[name] ?? [])])),
-    ...bare
+    ...(kind === 'group' ? bare : pick({ ...value, jwks: keysOf(value.jwks) }, ['jwks', 'jwks_uri']))
   }
 }
+
+const membersOf = (value: unknown): Record<string, unknown> => (isObject(value) ? pick(value, Object.keys(value)) : {})
+
+function normaliseTeam({ name, members = [], groups = [] }: Members): Record<string, unknown> {
+  const people = (members as readonly Members[]).map(({ user, role = 'member' }) => ({ user: String(user), role }))
+  return { name, members: people.toSorted((a, b) => (a.user < b.user ? -1 : 1)), groups }
+}
+
+function normalisePolicy({ enabled, mode, subjects, targets, ...value }: Members): Record<string, unknown> {
+  return {
+    ...pick(value, ['name', 'effect', 'everyone', 'when', 'reason']),
+    ...pick({ require_scopes: unique(value.require_scopes) }, ['require_scopes']),
+    ...{ mode: mode ?? 'enforce', enabled: enabled !== false },
+    ...{ subjects: membersOf(subjects), targets: membersOf(targets) }
+  }
+}
+
+/** Returns a key set as the gateway stores it; one that it will refuse, as it is. */
+const keysOf = (jwks: unknown): unknown => (keySetProblem(jwks) === undefined ? toKeySet(jwks as KeySet) : jwks)
 
 /**
  * Returns the change from `before` to `after`; undefined if equal. An absent side means that the resource does not

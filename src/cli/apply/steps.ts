@@ -1,10 +1,10 @@
 import type { Members } from '../../domain/secrets/difference.ts'
 import { MASK } from '../../domain/secrets/secret-parts.ts'
-import { checkBody, FILE_KINDS, type FileKind } from './check.ts'
+import { checkBody, checkPolicy } from './check.ts'
 import type { Cli } from '../io/cli.ts'
 import { readDesired, type DesiredResource } from './desired.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
-import { itemPath, KINDS } from '../io/kinds.ts'
+import { DECLARED, declaredPath, FILE_KINDS, type FileKind } from '../io/kinds.ts'
 import { diffResource, normalise, type Change } from './plan.ts'
 import { isObject } from '../../domain/is-object.ts'
 import type { InputObject } from '../io/input.ts'
@@ -35,7 +35,7 @@ async function planServer({ cli, current }: PlanContext, desired: DesiredResourc
   const oldState = old && { ...old, ...oldSwitches }
   const change = diffResource(kind, name, oldState, { ...body, ...switches })
   if (!change) return undefined
-  const path = old ? itemPath('server', name) : KINDS.server.path
+  const path = old ? declaredPath(kind, name) : DECLARED.server.path
   return {
     ...change,
     async run() {
@@ -51,14 +51,23 @@ async function sendServer(cli: Cli, method: string, path: string, body: object):
   if (pending) throw new Failure(EXIT.failed, `sign-in required: ${pending.authorization_url}`)
 }
 
-function planGroup({ cli, current }: PlanContext, { kind, name, input }: DesiredResource): Step | undefined {
-  checkBody(kind, input)
+function planGroup(context: PlanContext, desired: DesiredResource): Step | undefined {
+  checkBody(desired.kind, desired.input)
+  return planWhole(context, desired)
+}
+
+async function planPolicy(context: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
+  await checkPolicy(desired.input)
+  return planWhole(context, desired)
+}
+
+/** Plans to create a resource, or to replace it by its declaration. */
+function planWhole({ cli, current }: PlanContext, { kind, name, input }: DesiredResource): Step | undefined {
   const before = current.get(kind)!.get(name)
   const body = normalise(kind, input.value)
   const change = diffResource(kind, name, before && normalise(kind, before), body)
   if (!change) return undefined
-  const { group } = KINDS
-  const run = () => (before ? cli.api.put(itemPath('group', name), body) : cli.api.post(group.path, body))
+  const run = () => (before ? cli.api.put(declaredPath(kind, name), body) : cli.api.post(DECLARED[kind].path, body))
   return { ...change, run: async () => void (await run()) }
 }
 
@@ -76,15 +85,21 @@ async function planPrincipal({ cli, current }: PlanContext, desired: DesiredReso
   if (!change) return undefined
   const { suspended: _suspended, ...members } = body
   const requestBody = { ...members, ...(token === undefined ? {} : { access_token: token }) }
-  const path = itemPath(kind, name)
+  const path = declaredPath(kind, name)
   const run = async () => {
-    if (!old) await cli.api.post(KINDS[kind].path, requestBody)
-    else if (kind === 'client') await cli.api.put(path, { description: '', ...requestBody })
+    if (!old) await cli.api.post(DECLARED[kind].path, requestBody)
+    else if (kind === 'client') await cli.api.put(path, { description: '', ...withoutKeys(old), ...requestBody })
     else if (token !== undefined) await cli.api.put(path, { access_token: token })
     if (kind === 'user') await changeUser(cli, path, old ?? { role: body.role }, body)
   }
   return { ...change, run }
 }
+
+/** Returns the members that remove the keys of a client, if it has any. */
+const withoutKeys = ({ jwks, jwks_uri }: Members): Members => ({
+  ...(jwks === undefined ? {} : { jwks: null }),
+  ...(jwks_uri === undefined ? {} : { jwks_uri: null })
+})
 
 /** Returns role and suspension as declared, or as they are where the file does not say. */
 function userState({ value: { role, suspended }, from }: InputObject, before: Members | undefined): Members {
@@ -110,7 +125,9 @@ const planners: {
   server: planServer,
   group: planGroup,
   client: planPrincipal,
-  user: planPrincipal
+  user: planPrincipal,
+  team: planGroup,
+  policy: planPolicy
 }
 
 /** Returns the caller's own user name, which `--prune` never deletes. */
@@ -120,21 +137,21 @@ async function ownName(cli: Cli): Promise<string | undefined> {
 }
 
 /**
- * Plans the deletion of undeclared resources, for each kind with at least one declaration. Servers go last, because the
- * others refer to them.
+ * Plans the deletion of undeclared resources, for each kind with at least one declaration. What refers to others
+ * goes before them.
  */
 async function planPrune({ cli, desired, current }: PlanContext): Promise<Step[]> {
   const steps: Step[] = []
-  for (const kind of ['group', 'client', 'user', 'server'] as const) {
+  for (const kind of ['policy', 'team', 'group', 'client', 'user', 'server'] as const) {
     const names = new Set(desired.flatMap((each) => (each.kind === kind ? [each.name] : [])))
     if (names.size === 0) continue
     const ownUserName = kind === 'user' && current.get(kind) ? await ownName(cli) : undefined
     for (const [name, before] of current.get(kind) ?? []) {
-      if (names.has(name)) continue
+      if (names.has(name) || before.source === 'file') continue
       if (name === ownUserName)
         cli.warn(`user "${name}" is not in the files, but you are signed in as this user: not deleted`)
       const change = name === ownUserName ? undefined : diffResource(kind, name, normalise(kind, before))
-      if (change) steps.push({ ...change, run: async () => void (await cli.api.remove(itemPath(kind, name))) })
+      if (change) steps.push({ ...change, run: async () => void (await cli.api.remove(declaredPath(kind, name))) })
     }
   }
   return steps
@@ -171,16 +188,22 @@ export async function readPlanContext(cli: Cli, path: string, isPreview: boolean
   for (const kind of FILE_KINDS.filter((each) => all.some((desired) => desired.kind === each)))
     current.set(kind, await readCurrent(cli, kind))
   const desired = all.filter(({ kind }) => current.get(kind))
-  if (desired.length < all.length) cli.warn('the gateway is in development mode: clients and users are skipped')
+  if (desired.length < all.length)
+    cli.warn('the gateway is in development mode: clients, users, teams and policies are skipped')
   const kept = isPreview ? desired.map((each) => withCurrentSecrets(each, current)) : desired
   return { cli, desired: kept, current }
 }
+
+const opens = ({ kind, input }: DesiredResource) => Number(kind === 'policy' && input.value.effect !== 'deny')
+
+/** Policies that deny go first: nothing is open in between that is closed in the end. */
+const byRestriction = (a: DesiredResource, b: DesiredResource) => opens(a) - opens(b)
 
 /** Plans all steps before any request changes the gateway. */
 export async function planSteps(context: PlanContext, prunes: boolean): Promise<Step[]> {
   const steps: Step[] = []
   for (const kind of FILE_KINDS) {
-    for (const desired of context.desired.filter((each) => each.kind === kind)) {
+    for (const desired of context.desired.filter((each) => each.kind === kind).toSorted(byRestriction)) {
       const step = await planners[kind](context, desired)
       if (step) steps.push(step)
     }

@@ -1,19 +1,22 @@
 import type { Static } from '@sinclair/typebox'
 import { isLoopback } from '../../domain/network/loopback.ts'
-import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { Check } from '../../schemas/check.ts'
 import type { Metadata } from '../../schemas/system.ts'
 import type { ApiResponse } from '../io/api.ts'
 import type { Cli } from '../io/cli.ts'
 import { readFileAccess } from '../io/config-file.ts'
 import { EXIT, Failure } from '../io/failure.ts'
 import { versionMismatch } from '../io/version-check.ts'
+import { accountPath } from '../io/account-file.ts'
 
 /** Tolerance: a `Date` header has whole seconds and is set when the response starts. */
 const CLOCK_MS = 5_000
 
 /** Runs the checks on the client side, and whether the gateway answers. */
 export async function checkClient(cli: Cli): Promise<{ checks: Check[]; isReached: boolean }> {
-  const localChecks = [await checkFile(cli), checkToken(cli)]
+  const account =
+    cli.connection.tokenSource === 'sign-in' ? [await checkFile('account_file', accountPath(cli.io.home))] : []
+  const localChecks = [await checkFile('config_file', cli.configPath), ...account, checkToken(cli)]
   const since = performance.now()
   try {
     const answer = await cli.api.get<Static<typeof Metadata>>('/metadata')
@@ -39,9 +42,8 @@ const sources: Readonly<Record<Cli['connection']['source'], string>> = {
   default: 'default'
 }
 
-/** Checks the owner and mode of the configuration file: others must not read its token or replace the gateway's URL. */
-async function checkFile({ configPath: path }: Cli): Promise<Check> {
-  const id = 'config_file'
+/** Checks the owner and mode of a file: others must not read its tokens or replace the gateway's URL. */
+async function checkFile(id: string, path: string): Promise<Check> {
   const access = await readFileAccess(path)
   if (access === undefined) return { id, status: 'pass', title: `${path} does not exist` }
   if (!access.isOwn)
@@ -54,7 +56,7 @@ async function checkFile({ configPath: path }: Cli): Promise<Check> {
 
 function checkToken({ connection: { tokenSource, registry } }: Cli): Check {
   const id = 'token_source'
-  const from = tokenSource === 'file' ? '~/.towpath.conf' : tokenSource
+  const from = tokenSource === 'file' ? '~/.towpath.conf' : tokenSource === 'sign-in' ? '`towpath login`' : tokenSource
   const title = from === undefined ? 'No access token is set' : `The access token comes from ${from}`
   const { protocol, hostname } = new URL(registry)
   const isOpen = from !== undefined && protocol === 'http:' && !isLoopback(hostname)

@@ -1,7 +1,8 @@
 import type { Static } from '@sinclair/typebox'
 import { ENTERPRISE_MODE_ONLY } from '../../domain/error-codes.ts'
 import { leftOutTitle } from '../../domain/left-out.ts'
-import type { Check, Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
+import type { Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
+import type { Check, IdentityProviderChecks } from '../../schemas/check.ts'
 import type { User } from '../../schemas/principal.ts'
 import type { Server } from '../../schemas/server.ts'
 import type { Cli } from '../io/cli.ts'
@@ -42,7 +43,7 @@ export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
   const who = await request<Static<typeof User>>(cli, '/api/v0/users/whoami')
   if (!(who instanceof Failure)) {
     return {
-      checks: [readiness, tokenCheck(who), ...(await checkServers(cli))],
+      checks: [readiness, tokenCheck(who), ...(await checkProvider(cli, who)), ...(await checkServers(cli))],
       isRefused: false
     }
   }
@@ -58,6 +59,14 @@ const tokenCheck = ({ name, role }: Static<typeof User>): Check => ({
   status: 'pass',
   title: `Signed in as ${name} (${role})`
 })
+
+/** Lets the gateway check its identity provider; nothing for users, who may not ask, and for older gateways. */
+async function checkProvider(cli: Cli, { role }: Static<typeof User>): Promise<readonly Check[]> {
+  if (role !== 'admin' && role !== 'auditor') return []
+  const answer = await request<Static<typeof IdentityProviderChecks>>(cli, '/api/v0/identity_provider/checks')
+  if (!(answer instanceof Failure)) return answer.checks
+  return answer.exitCode === EXIT.notFound ? [] : [failed('identity_provider', answer)]
+}
 
 const leftOutCheck = (name: string, count: number): Check => ({
   id: `left_out:${name}`,

@@ -29,13 +29,15 @@ export function addAdministration(program: Command, run: Runner): void {
 
   program
     .command('login [token]')
-    .description('Verify an access token and save it in ~/.towpath.conf')
-    .option('--token-stdin', 'read the token from stdin')
+    .description('Sign in at the gateway with a browser, or verify an access token and save it in ~/.towpath.conf')
+    .option('--device', 'sign in with a browser on another machine: show a link and a code')
+    .option('--scopes <scopes>', 'towpath:read, towpath:call or towpath:admin, separated by commas; all by default')
+    .option('--token-stdin', 'read an access token from stdin')
     .action(run(async () => (await import('../actions/sign-in.ts')).login))
 
   program
     .command('logout')
-    .description('Remove the access token from ~/.towpath.conf')
+    .description('End the sign-in at the gateway, and remove the access token from ~/.towpath.conf')
     .action(run(async () => (await import('../actions/sign-in.ts')).logout))
 
   addAccount(program, run)
@@ -73,11 +75,16 @@ export function addAdministration(program: Command, run: Runner): void {
     .option('--range <range>', 'period: 1h, 24h or 7d', '1h')
     .action(run(async () => (await import('../reports/top.ts')).top))
 
-  const keys = program.command('keys').description('Manage the encryption key')
+  const keys = program.command('keys').description('Manage the encryption key and the signing key')
   keys
     .command('rotate')
     .description('Re-encrypt the stored secrets with the current key')
     .action(run(async () => (await import('../actions/keys.ts')).rotate))
+  keys
+    .command('rotate-signing')
+    .description('Sign access tokens of OAuth clients with a new key')
+    .option('--revoke', 'refuse the tokens of all older keys at once')
+    .action(run(async () => (await import('../actions/keys.ts')).rotateSigningKey))
 
   program
     .command('export')
@@ -100,7 +107,7 @@ export function addAdministration(program: Command, run: Runner): void {
   program
     .command('validate <file>')
     .description('Validate a file without contacting the gateway')
-    .option('--type <type>', 'server, group, mcp-client or user; detected by default')
+    .option('--type <type>', 'server, group, mcp-client, user, team or policy; detected by default')
     .action(run(async () => (await import('../actions/validate.ts')).validate))
 
   addService(program, run)

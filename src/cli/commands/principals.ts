@@ -26,6 +26,9 @@ const withClient = (command: Command): Command =>
       .option(...file)
       .option('--allow <servers>', 'servers it may use, separated by commas, or * for all')
       .option('--description <text>', 'description of the client')
+      .option('--jwks <file>', 'file with the public JSON Web Key Set with which it authenticates for tokens')
+      .option('--jwks-uri <url>', 'address of this key set instead')
+      .option('--no-jwks', 'remove its keys')
   )
 
 /** Adds the commands that create, update and delete groups, clients and users. */
@@ -73,6 +76,14 @@ export function addPrincipals(program: Command, run: Runner): void {
     .description('Rotate the token of a user; generates a token unless one is given. With --role, change only the role')
     .option('--role <role>', 'new role: user, auditor or admin; ends what the user has open')
     .action(run(async () => (await import('../actions/users.ts')).updateUser))
+  program
+    .command('invite')
+    .description('Invite a user to sign in with a password')
+    .command('user <name>')
+    .alias('users')
+    .description('Print a link with which the user sets a password, once; creates a user who does not exist')
+    .option('--role <role>', 'role of a new user: user, auditor or admin')
+    .action(run(async () => (await import('../actions/users.ts')).inviteUser))
   for (const verb of ['suspend', 'resume'] as const) {
     program
       .command(`${verb} <user>`)

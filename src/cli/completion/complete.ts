@@ -20,10 +20,10 @@ const TIMEOUT_MS = 1_500
 const FILES = ':files'
 
 /** Cache file by gateway and token: callers see different names. */
-function cachePath({ io, connection: { registry, token } }: Cli, kind: KindName): string {
+function cachePath({ io, connection: { registry, token, tokenSource } }: Cli, kind: KindName): string {
   const folder = io.env.XDG_CACHE_HOME || join(io.home, '.cache')
   const key = createHash('sha256')
-    .update(JSON.stringify([registry, token ?? null, kind]))
+    .update(JSON.stringify([registry, token ?? tokenSource ?? null, kind]))
     .digest('hex')
   return join(folder, PRODUCT, `names-${key.slice(0, 32)}.json`)
 }

@@ -21,6 +21,14 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Source of access tokens that expire, such as a person's sign-in. */
+export interface TokenSource {
+  /** Resolves with a token that is valid now; rejects with a Failure if the sign-in has ended. */
+  current(api: Api): Promise<string>
+  /** Resolves with a token other than `refused`; rejects with a Failure if there will be none. */
+  replace(api: Api, refused: string): Promise<string>
+}
+
 /** HTTP client of the gateway. Throws a Failure on any error status. */
 export interface Api {
   readonly registry: string
@@ -97,14 +105,19 @@ function unreachable(cause: unknown, registry: string): Failure {
 }
 
 /** `trace` receives one line per request, without secrets. */
-export function createApi({ registry, token }: Connection, trace: (line: string) => void, waiting: Spinner): Api {
-  async function send<T>(
+export function createApi(
+  { registry, token }: Connection,
+  trace: (line: string) => void,
+  waiting: Spinner,
+  source?: TokenSource
+): Api {
+  async function sendAs<T>(
+    bearer: string | null | undefined,
     method: string,
     path: string,
-    body?: unknown,
-    options: SendOptions = {}
+    body: unknown,
+    options: SendOptions
   ): Promise<ApiResponse<T>> {
-    const bearer = options.token === undefined ? token : options.token
     const began = performance.now()
     const traceResult = (result: string | number) =>
       trace(`${method} ${path.split('?', 1)[0]!} ${result} ${Math.round(performance.now() - began)} ms`)
@@ -137,7 +150,26 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
     if (text !== '' && parsed === undefined) throw errorOf(response.status, text, registry)
     return { status: response.status, headers: response.headers, text, body: parsed as T }
   }
-  return {
+  async function send<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options: SendOptions = {}
+  ): Promise<ApiResponse<T>> {
+    if (options.token !== undefined || !source) {
+      const bearer = options.token === undefined ? token : options.token
+      return sendAs(bearer, method, path, body, options)
+    }
+    const bearer = await source.current(api)
+    try {
+      return await sendAs(bearer, method, path, body, options)
+    } catch (error) {
+      // refused before anything was done; the sign-in may have been renewed or ended elsewhere
+      if (!(error instanceof Failure) || error.status !== 401) throw error
+      return sendAs(await source.replace(api, bearer), method, path, body, options)
+    }
+  }
+  const api: Api = {
     registry,
     send,
     get: (path) => send('GET', path),
@@ -145,4 +177,5 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
     put: (path, body) => send('PUT', path, body),
     remove: (path) => send('DELETE', path)
   }
+  return api
 }

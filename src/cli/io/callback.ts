@@ -71,7 +71,7 @@ export async function listenForCallback(): Promise<Callback> {
     if (returned === undefined)
       return page(response, 400, 'Unexpected response', 'This response does not belong to the current sign-in.')
     if (returned instanceof Failure)
-      return page(response, 200, 'Sign-in refused', 'No server was registered. You can close this page.')
+      return page(response, 200, 'Sign-in refused', 'Nothing was changed. You can close this page.')
     page(response, 200, 'Signed in', 'You can close this page and go back to the terminal.')
   })
   server.listen(0, '127.0.0.1')

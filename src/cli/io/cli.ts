@@ -4,6 +4,8 @@ import { resolveConnection, type Connection } from './connection.ts'
 import { createMessages, createPainter, type Messages, type Paint } from './messages.ts'
 import { usage } from './failure.ts'
 import { createSpinner } from './spinner.ts'
+import { readSignIn } from './account-file.ts'
+import { createTokenSource } from './sign-in-tokens.ts'
 import type { CliIo } from './io.ts'
 
 const FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const
@@ -66,7 +68,11 @@ export async function createCli(io: CliIo, flags: GlobalFlags): Promise<Cli> {
   const file = await readConfigFile(path)
   if (file.access_token && (await isReadableByOthers(path)))
     messages.warn(`${path} contains a token and is readable by other users`, `chmod 600 ${path}`)
-  const target = resolveConnection(flags.registry, io.env, file, path)
+  const configured = resolveConnection(flags.registry, io.env, file, path)
+  const signedIn =
+    configured.tokenSource === 'TOWPATH_TOKEN' ? undefined : await readSignIn(io.home, configured.registry)
+  const target: Connection = signedIn ? { ...configured, token: undefined, tokenSource: 'sign-in' } : configured
+  const source = signedIn && createTokenSource(io.home, signedIn)
   const paint = createPainter(io, flags, io.stdout)
   const out = (text: string) => {
     if (text !== '') io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
@@ -77,7 +83,7 @@ export async function createCli(io: CliIo, flags: GlobalFlags): Promise<Cli> {
     format,
     connection: target,
     configPath: path,
-    api: createApi(target, messages.trace, createSpinner(io, flags)),
+    api: createApi(target, messages.trace, createSpinner(io, flags), source),
     canPrompt: !flags.yes && Boolean(io.stdin.isTTY && io.stderr.isTTY),
     assumesYes: Boolean(flags.yes),
     paint,

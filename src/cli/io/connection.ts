@@ -9,8 +9,9 @@ export interface Connection {
   readonly registry: string
   /** Source of the URL. */
   readonly source: '--registry' | 'TOWPATH_REGISTRY' | 'file' | 'default'
+  /** Undefined also for a sign-in, whose tokens expire. */
   readonly token: string | undefined
-  readonly tokenSource: 'TOWPATH_TOKEN' | 'file' | undefined
+  readonly tokenSource: 'TOWPATH_TOKEN' | 'sign-in' | 'file' | undefined
 }
 
 /** Validates and normalises a registry URL; `from` names its source in errors. */

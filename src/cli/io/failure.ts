@@ -19,6 +19,8 @@ export interface FailureOptions extends ErrorOptions {
   /** Machine-readable code. */
   readonly code?: string | undefined
   readonly details?: FailureDetails | undefined
+  /** HTTP status of the gateway's answer. */
+  readonly status?: number | undefined
 }
 
 /** Members of the gateway's error that explain a failed contact with a server. */
@@ -36,14 +38,20 @@ export class Failure extends Error {
   readonly hint: string | undefined
   readonly code: string | undefined
   readonly details: FailureDetails
+  readonly status: number | undefined
 
-  constructor(exitCode: number, message: string, { hint, code, details = {}, ...options }: FailureOptions = {}) {
+  constructor(
+    exitCode: number,
+    message: string,
+    { hint, code, details = {}, status, ...options }: FailureOptions = {}
+  ) {
     super(message, options)
     this.name = 'Failure'
     this.exitCode = exitCode
     this.hint = hint
     this.code = code
     this.details = details
+    this.status = status
   }
 }
 
@@ -61,7 +69,7 @@ const exitCodes: Readonly<Record<number, number>> = {
 }
 
 const hints: Readonly<Record<number, string>> = {
-  401: 'sign in with `towpath login --token-stdin`, or set TOWPATH_TOKEN',
+  401: 'sign in with `towpath login`, or set TOWPATH_TOKEN',
   503: 'try again in a moment; `towpath status` shows whether the gateway is ready'
 }
 
@@ -74,5 +82,10 @@ export function answerFailure(status: number, message: string, code?: string, de
     code === NOT_INITIALIZED
       ? 'create the first administrator with `towpath init-server`'
       : (nextStep(details) ?? hints[status])
-  return new Failure(exitCodes[status] ?? EXIT.failed, message, { hint, code: code ?? `http_${status}`, details })
+  return new Failure(exitCodes[status] ?? EXIT.failed, message, {
+    hint,
+    code: code ?? `http_${status}`,
+    details,
+    status
+  })
 }

@@ -27,5 +27,26 @@ export const KINDS = {
 
 export type KindName = keyof typeof KINDS
 
+/**
+ * Kinds of resources that files declare, in the order in which changes are made: who may use something is settled before
+ * it is there, and a team has members.
+ */
+export const FILE_KINDS = ['user', 'team', 'policy', 'server', 'group', 'client'] as const
+export type FileKind = (typeof FILE_KINDS)[number]
+
+export const DECLARED: Readonly<Record<FileKind, Kind>> = {
+  user: KINDS.user,
+  team: kind('team', '/api/v0/teams'),
+  policy: kind('policy', '/api/v0/policies', [], 'policies'),
+  server: KINDS.server,
+  group: KINDS.group,
+  client: KINDS.client
+}
+
+const pathIn = ({ path }: Kind, item: string): string => `${path}/${encodeURIComponent(item)}`
+
 /** Returns the REST path of one resource. */
-export const itemPath = (name: KindName, item: string): string => `${KINDS[name].path}/${encodeURIComponent(item)}`
+export const itemPath = (name: KindName, item: string): string => pathIn(KINDS[name], item)
+
+/** Returns the REST path of one resource that a file declares. */
+export const declaredPath = (name: FileKind, item: string): string => pathIn(DECLARED[name], item)

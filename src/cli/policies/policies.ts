@@ -17,6 +17,7 @@ interface WhyFlags {
   readonly client?: boolean
   readonly kind: string
   readonly input?: string
+  readonly scopes?: string
   readonly group?: string
   readonly conf?: string
 }
@@ -44,7 +45,8 @@ export const listPolicies: Action = async (cli) => {
     { head: 'mode', value: ({ enabled, mode }: Policy) => (enabled ? mode : 'off') },
     { head: 'callers', value: ({ subjects }: Policy) => textOf(subjects) },
     { head: 'items', value: ({ targets: { annotations, ...lists } }: Policy) => textOf({ ...lists, ...annotations }) },
-    { head: 'when', value: ({ when }: Policy) => when }
+    { head: 'when', value: ({ when }: Policy) => when },
+    { head: 'source', value: ({ source }: Policy) => source, isWide: true }
   ]
   await cli.show(
     answer,
@@ -97,16 +99,19 @@ function parseInput(input: string | undefined): object | undefined {
 }
 
 export const explainPolicies: Action<WhyFlags> = async (cli, [caller = '', name = ''], flags) => {
-  const { client, kind, input, group, conf } = flags
+  const { client, kind, input, scopes, group, conf } = flags
   const policies = conf === undefined ? undefined : (await readObjects(cli.io, conf)).map(({ value }) => value)
   const answer = await cli.api.post<PolicyDecision>(`${PATH}/simulate`, {
     ...{ [client ? 'client' : 'user']: caller, kind, name },
-    ...{ args: parseInput(input), endpoint: group, with: policies }
+    ...{ args: parseInput(input), scopes: scopes?.split(',').map((scope) => scope.trim()) },
+    ...{ endpoint: group, with: policies }
   })
   const { matched, ...decision } = answer.body
-  const lines = matched.map(({ policy, effect, mode, condition }) => {
+  const lines = matched.map(({ policy, effect, mode, condition, missing_scopes: missing }) => {
     const when = condition === undefined ? '' : `, condition: ${condition}`
-    return `${policy} (${effect}, ${mode}${when})`
+    const scopes =
+      missing === undefined ? '' : `, ${missing.length > 0 ? `lacks ${missing.join(', ')}` : 'has its scopes'}`
+    return `${policy} (${effect}, ${mode}${when}${scopes})`
   })
   await cli.show(answer, recordView({ ...decision, matched: lines }, decision.decision))
 }

@@ -1,5 +1,5 @@
 import { leftOutTitle } from '../../domain/left-out.ts'
-import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { Check } from '../../schemas/check.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { DiscoveryTimings, StoredServer } from '../../registry/model/model.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'

@@ -4,10 +4,26 @@ export type Role = (typeof roles)[number]
 
 /** Scopes that a personal access token may be limited to. */
 export const tokenScopes = ['mcp', 'towpath:read', 'towpath:call', 'towpath:admin'] as const
-export type TokenScope = (typeof tokenScopes)[number]
+type RightScope = (typeof tokenScopes)[number]
+
+/** Scope that a policy can require; `mcp:` and a name. No such scope includes another. */
+export type PolicyScope = `mcp:${string}`
+export type TokenScope = RightScope | PolicyScope
+
+const POLICY_SCOPE = 'mcp:[a-z0-9][a-z0-9._-]{0,59}'
+/** Pattern of the scopes that a token can have; they are at most 64 characters long. */
+export const SCOPE_PATTERN = `^(${tokenScopes.join('|')}|${POLICY_SCOPE})$`
+export const SCOPE_RULE = `must be one of ${tokenScopes.join(', ')}, or "mcp:" and a name of a-z, 0-9, ".", "_" and "-"`
+const policyScope = new RegExp(`^${POLICY_SCOPE}$`)
+
+export const isPolicyScope = (text: string): text is PolicyScope => policyScope.test(text)
+
+/** Returns true for a scope that a token can have. */
+export const isTokenScope = (text: string): text is TokenScope =>
+  (tokenScopes as readonly string[]).includes(text) || isPolicyScope(text)
 
 /**
- * Who may call a route (http-contract.md#roles). `self`: every user, about the own account. `user`: every user, to
+ * Callers that may use a route (http-contract.md#roles). `self`: every user, about the own account. `user`: every user, to
  * read. `call`: users and administrators, to use servers. `auditor`: auditors and administrators. `client`: MCP clients,
  * and users with a token of scope `mcp`.
  */
@@ -28,7 +44,7 @@ const rolesOf: Readonly<Record<Exclude<Access, 'public' | 'client'>, readonly Ho
   admin: ['admin']
 }
 
-const scopeOf: Readonly<Partial<Record<Access, TokenScope>>> = {
+const scopeOf: Readonly<Partial<Record<Access, RightScope>>> = {
   user: 'towpath:read',
   call: 'towpath:call',
   auditor: 'towpath:read',
@@ -37,7 +53,7 @@ const scopeOf: Readonly<Partial<Record<Access, TokenScope>>> = {
 }
 
 /** Each scope with the scopes that include it. */
-const includedIn: Readonly<Record<TokenScope, readonly TokenScope[]>> = {
+const includedIn: Readonly<Record<RightScope, readonly RightScope[]>> = {
   mcp: ['mcp'],
   'towpath:read': ['towpath:read', 'towpath:call', 'towpath:admin'],
   'towpath:call': ['towpath:call', 'towpath:admin'],
@@ -50,14 +66,22 @@ const scopesByRole: Readonly<Record<Role, readonly TokenScope[]>> = {
   user: ['mcp', 'towpath:read', 'towpath:call']
 }
 
-/** Returns the scopes that tokens of a role can have. */
+/** Returns the scopes that tokens of a role can have, besides those of policies. */
 export const scopesFor = (role: Role): readonly TokenScope[] => scopesByRole[role]
 
-const hasScope = ({ scopes }: Holder, scope: TokenScope): boolean =>
-  scopes === undefined ? scope !== 'mcp' : includedIn[scope].some((each) => scopes.includes(each))
+/** Returns true if a token of the role can have the scope: an auditor calls nothing that a policy could open. */
+export const canHaveScope = (role: Role, scope: TokenScope): boolean =>
+  scopesByRole[role].includes(scope) || (isPolicyScope(scope) && role !== 'auditor')
+
+/** Returns true if a token with the scopes has the rights of another scope. */
+export const includesScope = (scopes: readonly TokenScope[], scope: TokenScope): boolean =>
+  isPolicyScope(scope) ? scopes.includes(scope) : includedIn[scope].some((each) => scopes.includes(each))
+
+const hasScope = ({ scopes }: Holder, scope: RightScope): boolean =>
+  scopes === undefined ? scope !== 'mcp' : includesScope(scopes, scope)
 
 /** Why a route refuses a caller: its role, or the scope that its token lacks. */
-export type AccessProblem = { readonly kind: 'role' } | { readonly kind: 'scope'; readonly scope: TokenScope }
+export type AccessProblem = { readonly kind: 'role' } | { readonly kind: 'scope'; readonly scope: RightScope }
 
 const roleProblem: AccessProblem = { kind: 'role' }
 

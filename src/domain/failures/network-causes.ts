@@ -66,6 +66,12 @@ export const network: readonly Cause[] = [
     when: ({ reason, status }) => reason === 'auth' && status !== 403
   },
   {
+    id: 'scopes_missing',
+    summary: 'The server asks for more scopes than the sign-in has.',
+    nextStep: 'Register the server again with these scopes, and those that it has, in `oauth_scopes`; then sign in.',
+    when: ({ status, message }) => status === 403 && message.includes('the sign-in lacks the scopes')
+  },
+  {
     id: 'access_forbidden',
     summary: 'The server refuses access.',
     nextStep: 'Check what the token permits, and if the server only accepts certain addresses or hosts.',

@@ -80,7 +80,7 @@ export function bestLine(lines: readonly string[], redact: (text: string) => str
   return truncate(best, MAX_LINE)
 }
 
-/** What the gateway says of a program that ended, and the line of its stderr behind it */
+/** Message about a program that ended, followed by the last line of its stderr */
 const endedWith =
   /^((?:server "[^"]*": )?the process (?:exited with code \d+|was ended by signal \w+|closed its pipes)): .*$/s
 

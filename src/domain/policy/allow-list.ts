@@ -15,7 +15,7 @@ export const allServers: Permit = {
   reach: () => 'all',
   decide: () => allowedByDefault
 }
-export const noServers: Permit = permitFor(new Set(), '')
+export const noServers: Permit = permitFor(new Set(), 'none')
 
 const digest = (names: readonly string[]) => createHash('sha256').update(JSON.stringify(names)).digest('base64url')
 

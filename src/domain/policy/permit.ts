@@ -1,6 +1,6 @@
 import type { Condition } from './condition.ts'
 import type { PolicyRule } from './rule.ts'
-import type { PolicyItem, TargetTest } from './target.ts'
+import { looseSkillUri, spellingOf, type PolicyItem, type TargetTest } from './target.ts'
 
 /** A rule that is ready for decisions. */
 export interface CompiledRule extends TargetTest {
@@ -12,13 +12,13 @@ export interface CompiledRule extends TargetTest {
 
 /** Decision on an item before its arguments are known. */
 export interface Decision {
-  /** `residual`: the conditions of `denies` and `allows` decide. */
+  /** `residual`: the conditions and scopes of `denies` and `allows` decide. */
   readonly verdict: 'yes' | 'no' | 'residual'
   /** Rule that decided a `yes` or `no`; undefined if the default did. */
   readonly rule: PolicyRule | undefined
-  /** Enforced deny rules with a condition. */
+  /** Enforced deny rules with a condition or scopes. */
   readonly denies: readonly CompiledRule[]
-  /** Enforced allow rules with a condition; empty if the item is allowed without them. */
+  /** Enforced allow rules with a condition or scopes; empty if the item is allowed without them. */
   readonly allows: readonly CompiledRule[]
   /** Rules in mode `observe`. */
   readonly observed: readonly CompiledRule[]
@@ -36,7 +36,7 @@ export const allowedByDefault: Decision = {
 }
 export const refusedByDefault: Decision = { ...allowedByDefault, verdict: 'no' }
 
-/** What a class of callers may use. Immutable; shared by all callers to whom the same rules and default apply. */
+/** Permission of a class of callers. Immutable; shared by all callers to whom the same rules and default apply. */
 export interface Permit {
   /** True if everything is allowed, and no rule is involved. */
   readonly isAll: boolean
@@ -50,16 +50,37 @@ export interface Permit {
 
 const isEnforced = ({ rule }: CompiledRule) => rule.mode === 'enforce'
 
+/** Returns true if neither the arguments nor the token of a call matter to the rule. */
+const isPlain = ({ rule, condition }: CompiledRule) => condition === null && rule.requireScopes.length === 0
+
+/**
+ * Returns the rules that apply to an item. Where the server may read a URI as that of another resource, what depends on
+ * its text counts against the caller: an `allow` does not apply, and a `deny` applies whatever its condition.
+ */
+function applicable(rules: readonly CompiledRule[], item: PolicyItem): CompiledRule[] {
+  const spelling = spellingOf(item)
+  if (spelling === 'exact') return rules.filter((each) => each.matches(item))
+  const isCertain = spelling === 'loose' && looseSkillUri(item.name) === item.name.toLowerCase()
+  return rules.flatMap((each) => {
+    const { rule, condition } = each
+    if (!isEnforced(each)) return each.matches(item) ? [each] : []
+    const keepsCondition = isCertain || condition === null
+    if (rule.effect === 'deny') return each.mayMatch(item) ? [keepsCondition ? each : { ...each, condition: null }] : []
+    const matches = spelling === 'evasive' ? each.matchesPaths(item) : each.matches(item)
+    return matches && keepsCondition ? [each] : []
+  })
+}
+
 /** Decides by these rules, which apply to the item, in any order: a deny wins over an allow, an allow over the default. */
 function decideBy(rules: readonly CompiledRule[], byDefault: Decision): Decision {
   if (rules.length === 0) return byDefault
   const observed = rules.filter((each) => !isEnforced(each))
   const enforced = rules.filter(isEnforced)
   const denies = enforced.filter(({ rule }) => rule.effect === 'deny')
-  const deny = denies.find(({ condition }) => condition === null)
+  const deny = denies.find(isPlain)
   if (deny) return { verdict: 'no', rule: deny.rule, denies: none, allows: none, observed }
   const allows = enforced.filter(({ rule }) => rule.effect === 'allow')
-  const allow = allows.find(({ condition }) => condition === null)
+  const allow = allows.find(isPlain)
   const isAllowed = allow !== undefined || byDefault.verdict === 'yes'
   const open = isAllowed ? none : allows
   if (denies.length === 0 && open.length === 0)
@@ -90,9 +111,9 @@ export function createPermit(rules: readonly CompiledRule[], fallback: Permit, c
     reach(server) {
       const enforced = rulesFor(server).filter(isEnforced)
       const before = fallback.reach(server)
-      const isPlain = ({ condition, isWhole }: CompiledRule) => isWhole && condition === null
-      if (enforced.some((each) => each.rule.effect === 'deny' && isPlain(each))) return 'none'
-      const canHide = enforced.some(({ rule, condition }) => rule.effect === 'deny' && condition === null)
+      const hiding = enforced.filter((each) => each.rule.effect === 'deny' && isPlain(each))
+      if (hiding.some(({ isWhole }) => isWhole)) return 'none'
+      const canHide = hiding.length > 0
       const allows = enforced.filter(({ rule }) => rule.effect === 'allow')
       if (before === 'all' || allows.some(({ isWhole }) => isWhole)) return canHide ? 'some' : 'all'
       return before === 'some' || allows.length > 0 ? 'some' : 'none'
@@ -100,8 +121,7 @@ export function createPermit(rules: readonly CompiledRule[], fallback: Permit, c
     decide(item) {
       let decision = known.get(item)
       if (!decision) {
-        const matching = rulesFor(item.server.name).filter((each) => each.matches(item))
-        decision = decideBy(matching, fallback.decide(item))
+        decision = decideBy(applicable(rulesFor(item.server.name), item), fallback.decide(item))
         known.set(item, decision)
       }
       return decision
@@ -114,10 +134,20 @@ export interface Judgement {
   readonly isAllowed: boolean
   /** Rule that decided; undefined if the default did. */
   readonly rule: PolicyRule | undefined
+  /** All scopes that the rules require for a refused call that they would allow; absent if scopes do not help. */
+  readonly scopes?: readonly string[]
 }
 
-/** Returns whether a rule applies: a condition that fails is taken against the caller. */
-export function applies({ rule, condition }: CompiledRule, test: (condition: Condition) => boolean): boolean {
+/** Facts about a call on which rules depend. */
+export interface CallFacts {
+  /** Evaluates a condition with the arguments of the call; may throw. */
+  readonly test: (condition: Condition) => boolean
+  /** Scopes of the caller's token. */
+  readonly scopes: readonly string[]
+}
+
+/** Returns whether the condition of a rule is true: one that fails is taken against the caller. */
+export function isMet({ rule, condition }: CompiledRule, test: CallFacts['test']): boolean {
   if (condition === null) return true
   try {
     return test(condition)
@@ -126,13 +156,63 @@ export function applies({ rule, condition }: CompiledRule, test: (condition: Con
   }
 }
 
-/** Completes a decision. `test` evaluates a condition with the arguments of the call; it may throw. */
-export function judge(decision: Decision, test: (condition: Condition) => boolean): Judgement {
+const missingScopes = ({ rule }: CompiledRule, scopes: readonly string[]) =>
+  rule.requireScopes.filter((scope) => !scopes.includes(scope))
+
+/** Returns whether a rule applies to a call: scopes that it requires spare a `deny`, and are needed for an `allow`. */
+export function applies(each: CompiledRule, { test, scopes }: CallFacts): boolean {
+  if (!isMet(each, test)) return false
+  if (each.rule.requireScopes.length === 0) return true
+  return (missingScopes(each, scopes).length === 0) === (each.rule.effect === 'allow')
+}
+
+/** Returns the rule for which the token lacks the fewest scopes. */
+const nearest = (rules: readonly CompiledRule[], scopes: readonly string[]): CompiledRule | undefined =>
+  rules.toSorted((a, b) => missingScopes(a, scopes).length - missingScopes(b, scopes).length)[0]
+
+/** Completes a decision with the facts of a call. */
+export function judge(decision: Decision, { test, scopes }: CallFacts): Judgement {
   const { verdict, rule, denies, allows } = decision
   if (verdict !== 'residual') return { isAllowed: verdict === 'yes', rule }
-  const deny = denies.find((each) => applies(each, test))
+  const matching = denies.filter((each) => isMet(each, test))
+  const deny = matching.find((each) => each.rule.requireScopes.length === 0)
   if (deny) return { isAllowed: false, rule: deny.rule }
-  if (allows.length === 0) return { isAllowed: true, rule }
-  const allow = allows.find((each) => applies(each, test))
-  return { isAllowed: allow !== undefined, rule: (allow ?? allows[0]!).rule }
+  const allow = nearest(
+    allows.filter((each) => isMet(each, test)),
+    scopes
+  )
+  if (allows.length > 0 && !allow) return { isAllowed: false, rule: allows[0]!.rule }
+  const needed = allow ? [...matching, allow] : matching
+  const refusing = needed.find((each) => missingScopes(each, scopes).length > 0)
+  if (!refusing) return { isAllowed: true, rule: allow?.rule ?? rule }
+  const required = needed.flatMap((each) => each.rule.requireScopes)
+  return { isAllowed: false, rule: refusing.rule, scopes: [...new Set(required)] }
 }
+
+/** Outcome of a decision as far as it is known without the arguments of the call. */
+export type Outlook = 'allow' | 'deny' | 'unknown'
+
+/** Returns what a decision comes to if every condition may be true or false. `scopes`: those of the caller's token. */
+export function outlook(decision: Decision, scopes: readonly string[]): Outlook {
+  const judgedWith = (denies: boolean, allows: boolean) => {
+    // no condition is shared by two rules: each is its rule's own
+    const isOfDeny = new Set(decision.denies.map(({ condition }) => condition))
+    const test = (condition: Condition) => (isOfDeny.has(condition) ? denies : allows)
+    return judge(decision, { test, scopes }).isAllowed
+  }
+  const best = judgedWith(false, true)
+  if (!best) return 'deny'
+  return judgedWith(true, false) ? 'allow' : 'unknown'
+}
+
+const contentsOf = (rules: readonly CompiledRule[]) =>
+  rules
+    .map(({ rule: { when, requireScopes } }) => JSON.stringify([when, requireScopes]))
+    .toSorted()
+    .join()
+
+/** Returns true if two decisions come to the same for every call. */
+export const decidesAlike = (a: Decision, b: Decision): boolean =>
+  a.verdict === b.verdict &&
+  contentsOf(a.denies) === contentsOf(b.denies) &&
+  contentsOf(a.allows) === contentsOf(b.allows)

@@ -3,12 +3,14 @@ import type { CompileCondition, Condition } from './condition.ts'
 import { createPermit, type CompiledRule, type Permit } from './permit.ts'
 import { compileSubjects, type Subject } from './subject.ts'
 import { compileTargets, type GroupContents, type PolicyItem } from './target.ts'
-import type { PolicyRule } from './rule.ts'
+import { POLICY_LIMITS, type PolicyRule } from './rule.ts'
 
 /** All policies of a gateway, compiled. Immutable. */
 export interface PolicySet {
   /** False if no policy is enabled: permits are then their fallbacks. */
   readonly hasRules: boolean
+  /** True if groups or teams of people can decide. */
+  readonly usesMemberships: boolean
   /** Short key, equal for sets that decide alike. */
   readonly contentHash: string
   /** Returns the indices of the rules that apply to a caller: callers with equal indices are of one class. */
@@ -17,11 +19,13 @@ export interface PolicySet {
   permitOf(indices: readonly number[], fallback: Permit): Permit
   /** Returns all rules whose subjects and targets match, whatever their conditions. */
   matching(subject: Subject, item: PolicyItem): readonly CompiledRule[]
+  /** Scopes that the rules require, without repetition; at most POLICY_LIMITS.scopesInAll. */
+  readonly scopes: readonly string[]
   /** Conditions that cannot be compiled, by the names of their policies. Such a rule always fails. */
   readonly faults: readonly { readonly policy: string; readonly error: unknown }[]
 }
 
-/** What the compilation of policies needs from their surroundings. */
+/** Input of the compilation of policies besides the policies. */
 export interface PolicyContext {
   /** Contents of the tool groups that policies can name, with a hash for each group. */
   readonly groups: GroupContents
@@ -33,7 +37,7 @@ export interface PolicyContext {
 const digest = (texts: readonly string[]) => createHash('sha256').update(JSON.stringify(texts)).digest('base64url')
 
 const brokenCondition = (error: unknown): Condition => ({
-  hasLoop: false,
+  maxCharacters: Infinity,
   evaluate() {
     throw error
   }
@@ -66,11 +70,15 @@ export function compilePolicies(all: readonly PolicyRule[], context: PolicyConte
   const selectors = rules.map(({ subjects }) => compileSubjects(subjects))
   return {
     hasRules: rules.length > 0,
+    usesMemberships: rules.some(({ subjects: { groups, teams } }) => (groups ?? []).length + (teams ?? []).length > 0),
     contentHash: rules.length === 0 ? '' : digest(compiled.map((each) => each.contentHash)),
     classOf: (subject) => selectors.flatMap((selects, index) => (selects(subject) ? [index] : [])),
     matching: (subject, item) =>
       compiled.filter(
-        (each, index) => selectors[index]!(subject) && each.reaches(item.server.name) && each.matches(item)
+        (each, index) =>
+          selectors[index]!(subject) &&
+          each.reaches(item.server.name) &&
+          (each.rule.effect === 'deny' ? each.mayMatch(item) : each.matches(item))
       ),
     permitOf(indices, fallback) {
       if (indices.length === 0) return fallback
@@ -78,6 +86,7 @@ export function compilePolicies(all: readonly PolicyRule[], context: PolicyConte
       const contentHash = digest([fallback.contentHash, ...chosen.map((each) => each.contentHash)])
       return createPermit(chosen, fallback, contentHash)
     },
+    scopes: [...new Set(rules.flatMap(({ requireScopes }) => requireScopes))].slice(0, POLICY_LIMITS.scopesInAll),
     faults
   }
 }

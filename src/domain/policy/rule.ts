@@ -1,3 +1,5 @@
+import { isPolicyScope } from '../access/access.ts'
+
 /** Effects of a rule on the items that it matches. */
 export const effects = ['allow', 'deny'] as const
 export type Effect = (typeof effects)[number]
@@ -7,13 +9,20 @@ export const modes = ['enforce', 'observe'] as const
 export type Mode = (typeof modes)[number]
 
 /**
- * Callers that a rule applies to; texts are names or globs. `users` and `roles` select people, `clients` selects
- * MCP clients; entries are alternatives. A rule without entries applies to every caller.
+ * Callers that a rule applies to; texts are names or globs. `users`, `groups`, `teams` and `roles` select people,
+ * `clients` and `oauth_clients` select programs. Entries of people are alternatives, and so are those of programs; a
+ * caller must match both. A rule without entries applies to every caller.
  */
 export interface PolicySubjects {
   readonly users?: readonly string[] | undefined
+  /** Groups of the identity provider. */
+  readonly groups?: readonly string[] | undefined
+  readonly teams?: readonly string[] | undefined
   readonly roles?: readonly string[] | undefined
+  /** MCP clients with a static token. */
   readonly clients?: readonly string[] | undefined
+  /** Ids of OAuth clients, through which people call. */
+  readonly oauth_clients?: readonly string[] | undefined
 }
 
 /** Annotations of a tool, by its server; absent hints have the defaults of MCP. */
@@ -52,6 +61,11 @@ export interface PolicyRule {
   readonly targets: PolicyTargets
   /** Condition on the arguments, in CEL; null for none. */
   readonly when: string | null
+  /**
+   * Scopes that the caller's token needs, all of them: an `allow` rule allows only tokens that have them, a `deny` rule
+   * denies only tokens that lack one.
+   */
+  readonly requireScopes: readonly string[]
   /** Text for the caller whose call the rule refuses. */
   readonly reason: string | null
 }
@@ -62,13 +76,18 @@ export const POLICY_LIMITS = {
   /** Entries of one list of subjects or targets. */
   entries: 200,
   /** Bytes of a condition in UTF-8. */
-  conditionBytes: 2_048
+  conditionBytes: 2_048,
+  /** Scopes that one rule requires. */
+  scopes: 8,
+  /** Different scopes that the policies of a gateway require: all of them fit into one token. */
+  scopesInAll: 32
 } as const
 
 /** Last part of a path beside the policies' own paths. */
 const RESERVED_NAME = 'effective'
 
-const subjectLists = ['users', 'roles', 'clients'] as const
+const peopleLists = ['users', 'groups', 'teams', 'roles'] as const
+const subjectLists = [...peopleLists, 'clients', 'oauth_clients'] as const
 const targetLists = ['servers', 'groups', 'tools', 'prompts', 'resources'] as const
 
 /** Returns the lists of a rule with their paths. */
@@ -82,7 +101,25 @@ export function listsOf({
   ].filter(({ texts }) => texts.length > 0)
 }
 
+/** Returns the paths of lists without entries: they would select everything, as if they were absent. */
+const emptyLists = ({ subjects, targets }: PolicyRule): string[] => [
+  ...subjectLists.filter((key) => subjects[key]?.length === 0).map((key) => `subjects.${key}`),
+  ...targetLists.filter((key) => targets[key]?.length === 0).map((key) => `targets.${key}`)
+]
+
 const hasHints = ({ annotations }: PolicyTargets) => Object.values(annotations ?? {}).some((hint) => hint !== undefined)
+
+function scopeProblems({ requireScopes }: PolicyRule): string[] {
+  const wrong = requireScopes.find((scope) => !isPolicyScope(scope))
+  return [
+    ...(requireScopes.length > POLICY_LIMITS.scopes ? [`require_scopes: at most ${POLICY_LIMITS.scopes} scopes`] : []),
+    ...(wrong === undefined
+      ? []
+      : [
+          `require_scopes: ${JSON.stringify(wrong)} is no scope: write "mcp:" and up to 60 of a-z, 0-9, ".", "_" and "-"`
+        ])
+  ]
+}
 
 /** Returns why a rule cannot be stored, without looking at its condition; each text begins with the member's path. */
 export function ruleProblems(rule: PolicyRule): string[] {
@@ -99,12 +136,14 @@ export function ruleProblems(rule: PolicyRule): string[] {
   if (rule.name === RESERVED_NAME) problems.push(`name: "${RESERVED_NAME}" is reserved`)
   if (lists.length === 0 && !hasHints(targets) && !everyone)
     problems.push('everyone: a rule without subjects and targets needs "everyone": true')
-  if ((subjects.users ?? subjects.roles)?.length && subjects.clients?.length)
+  if (peopleLists.some((key) => subjects[key]?.length) && subjects.clients?.length)
     problems.push('subjects: no caller is both a person and an MCP client; write two rules')
   if (hasHints(targets) && effect === 'allow')
     problems.push('targets.annotations: only a deny rule can use them, because servers describe themselves')
   if (hasHints(targets) && [targets.prompts, targets.resources].some((list) => list?.length))
     problems.push('targets.annotations: only tools have annotations')
+  problems.push(...emptyLists(rule).map((path) => `${path}: the list is empty; leave it out to select everything`))
+  problems.push(...scopeProblems(rule))
   if (when !== null && new TextEncoder().encode(when).length > POLICY_LIMITS.conditionBytes)
     problems.push(`when: longer than ${POLICY_LIMITS.conditionBytes} bytes`)
   return problems

@@ -1,5 +1,6 @@
 import { selects, type Selection } from '../groups.ts'
 import { isObject } from '../is-object.ts'
+import { isEvasiveUri, looseUri } from '../loose-uri.ts'
 import { compileGlobs, isLike, type Glob } from './glob.ts'
 import type { Annotations, PolicyTargets } from './rule.ts'
 
@@ -26,6 +27,26 @@ export interface TargetTest {
   readonly isWhole: boolean
   /** Returns true if the rule applies to an item of a server that it reaches. */
   readonly matches: (item: PolicyItem) => boolean
+  /** Returns true if the server may read the item as one that the rule applies to; see `spellingOf`. */
+  readonly mayMatch: (item: PolicyItem) => boolean
+  /** Returns true if the rule applies to the item, whatever the path of its URI. */
+  readonly matchesPaths: (item: PolicyItem) => boolean
+}
+
+/**
+ * Tells how much the URI of a resource that no list has says about which resource its server reads: `exact`; `loose` for
+ * a file of a skill, whose server may read other spellings as the same file; `evasive` if it may be any resource.
+ */
+export function spellingOf({ kind, name, stored }: PolicyItem): 'exact' | 'loose' | 'evasive' {
+  if (kind !== 'resource' || stored !== undefined) return 'exact'
+  if (isEvasiveUri(name)) return 'evasive'
+  return /^\s*skill:/i.test(name) ? 'loose' : 'exact'
+}
+
+/** Returns the text that all spellings of the URI of a skill's file share. */
+export function looseSkillUri(uri: string): string {
+  const { scheme, path } = looseUri(uri)
+  return `${scheme}://${path}`
 }
 
 /** Hints of MCP with the values that a tool without them has. */
@@ -72,22 +93,31 @@ export function compileTargets(targets: PolicyTargets, contents: GroupContents):
   const names = targets.groups ?? []
   const groups = [...contents].filter(([group]) => names.some((glob) => isLike(group, glob))).map(([, each]) => each)
   const kinds = compileKinds(targets)
+  const isLooseUri = compileGlobs(targets.resources?.map((glob) => glob.toLowerCase()))
   const hints = Object.values(targets.annotations ?? {}).some((hint) => hint !== undefined)
     ? compileAnnotations(targets.annotations!)
     : undefined
-  const inGroups = (item: PolicyItem) =>
+  const isInGroups = (item: PolicyItem) =>
     groups.some((group) => {
       const selection = group.get(item.server.name)
       return selection !== undefined && isInGroup(selection, item)
     })
+  const isPlaced = (item: PolicyItem) =>
+    (names.length === 0 || isInGroups(item)) && (hints === undefined || (item.kind === 'tool' && hints(item)))
+  const isNamed = ({ kind, name, alias }: PolicyItem) => {
+    const test = kinds?.get(kind)
+    return kinds === undefined || (test !== undefined && (test(name) || test(alias)))
+  }
+  const matches = (item: PolicyItem) => isNamed(item) && isPlaced(item)
   return {
     reaches: (server) => isServer(server) && (names.length === 0 || groups.some((group) => group.has(server))),
     isWhole: kinds === undefined && names.length === 0 && hints === undefined,
-    matches(item) {
-      if (names.length > 0 && !inGroups(item)) return false
-      const isNamed = kinds?.get(item.kind)
-      if (kinds && !(isNamed && (isNamed(item.name) || isNamed(item.alias)))) return false
-      return hints === undefined || (item.kind === 'tool' && hints(item))
-    }
+    matches,
+    mayMatch(item) {
+      const spelling = spellingOf(item)
+      if (spelling === 'exact' || kinds?.has(item.kind) !== true) return matches(item)
+      return (spelling === 'evasive' || isNamed(item) || isLooseUri(looseSkillUri(item.name))) && isPlaced(item)
+    },
+    matchesPaths: (item) => matches(item) && (kinds === undefined || targets.resources?.includes('*') === true)
   }
 }

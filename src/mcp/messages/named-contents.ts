@@ -1,7 +1,7 @@
 import { elements, members, type Span, valueOf, withMembers } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { formatAddress, hasNamedAddress, namedAddressOf } from '../../catalog/resource-uris.ts'
-import type { ResourceTarget } from '../../catalog/scope.ts'
+import type { ResourceTarget } from '../../catalog/resource-resolution.ts'
 import { toFailure } from '../../upstream/transport/message.ts'
 
 /** Returns the string that JSON text encodes; undefined for other values and malformed JSON, which pass unchanged. */

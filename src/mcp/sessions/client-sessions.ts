@@ -21,7 +21,7 @@ import type { StoredStream } from './event-store.ts'
 import type { HttpReply } from './reply.ts'
 import type { ChannelWriter } from './response-writer.ts'
 import type { ExtraParams } from '../../protocol/notifications.ts'
-import type { ResourceTarget } from '../../catalog/scope.ts'
+import type { ResourceTarget } from '../../catalog/resource-resolution.ts'
 
 /** An active call, identified by the JSON text of the client's request id. */
 export interface ActiveCall extends SlotItem {

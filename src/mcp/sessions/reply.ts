@@ -6,7 +6,7 @@ import type { Answer } from '../../upstream/transport/call.ts'
 import { errorText, RESPONSE_TAIL, responseHead } from '../../protocol/jsonrpc-text.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { EventStore, StoredStream } from './event-store.ts'
-import type { ResponseWriter } from './response-writer.ts'
+import type { ErrorOptions, ResponseWriter } from './response-writer.ts'
 import type { Session } from './client-sessions.ts'
 import type { UnsentResponse, UnsentResponses } from './unsent-responses.ts'
 
@@ -106,10 +106,11 @@ export class HttpReply implements ResponseWriter {
     this.#sendEnvelope(responseHead(id, 'result') + before, Payload.ofBytes(entries), after + RESPONSE_TAIL, 200)
   }
 
-  sendError(id: string, code: number, message: string, options: { status?: number; data?: unknown } = {}): void {
-    const text = errorText(id, code, message, options.data)
+  sendError(id: string, code: number, message: string, options: ErrorOptions = {}): void {
+    const { status = 200, data, challenge } = options
+    const text = errorText(id, code, message, data)
     if (this.isStream) this.#sendLastEvent(text)
-    else this.sendBody(Buffer.from(text), options.status ?? 200)
+    else this.sendBody(Buffer.from(text), status, challenge === undefined ? {} : { 'www-authenticate': challenge })
   }
 
   /** Sends an error of the HTTP layer (mcp-proxy.md#error-bodies). */

@@ -6,6 +6,14 @@ import type { Answer } from '../../upstream/transport/call.ts'
 import { codes } from '../../protocol/jsonrpc.ts'
 import { errorText, RESPONSE_TAIL, responseHead } from '../../protocol/jsonrpc-text.ts'
 
+/** Parts of an error response beside the JSON-RPC error. */
+export interface ErrorOptions {
+  readonly status?: number
+  readonly data?: unknown
+  /** Value of `WWW-Authenticate`, if the error is a whole HTTP response. */
+  readonly challenge?: string | undefined
+}
+
 /** Writes the response to one request: a whole HTTP response, or one message on a shared channel. */
 export interface ResponseWriter extends SlotItem {
   readonly isStream: boolean
@@ -19,7 +27,7 @@ export interface ResponseWriter extends SlotItem {
   sendResult(id: string, body: Buffer, headers?: OutgoingHttpHeaders): void
   /** Sends a result in three parts, without copying `entries`, which may be large and shared. */
   sendList(id: string, before: string, entries: Buffer, after: string): void
-  sendError(id: string, code: number, message: string, options?: { status?: number; data?: unknown }): void
+  sendError(id: string, code: number, message: string, options?: ErrorOptions): void
   /** Sends an error of the HTTP layer. */
   sendHttpError(status: number, error: string, headers?: OutgoingHttpHeaders): void
   /** Sends a response without a body. */
@@ -45,6 +53,8 @@ export interface Channel {
   sendMessage(text: string): void
   /** Called when a request is done; `answer` is its JSON-RPC response, undefined if there is none. */
   finish(writer: ChannelWriter, answer: ChannelAnswer | undefined): void
+  /** Sends an error with a challenge as the response to the HTTP request; returns false if that has one already. */
+  refuse?(error: string, status: number, challenge: string): boolean
 }
 
 /** A JSON-RPC response in buffers that may be shared. */
@@ -83,8 +93,12 @@ export class ChannelWriter implements ResponseWriter {
     this.#end({ pieces: [head, entries, Buffer.from(after + RESPONSE_TAIL)], shared: entries })
   }
 
-  sendError(id: string, code: number, message: string, options: { data?: unknown } = {}): void {
-    this.#endWith(errorText(id, code, message, options.data))
+  sendError(id: string, code: number, message: string, options: ErrorOptions = {}): void {
+    const { status = 200, data, challenge } = options
+    const text = errorText(id, code, message, data)
+    const isRefused = challenge !== undefined && !this.isEnded && this.#channel.refuse?.(text, status, challenge)
+    if (isRefused) this.#end(undefined)
+    else this.#endWith(text)
   }
 
   sendHttpError(_status: number, error: string): void {

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ExtraParams } from '../../protocol/notifications.ts'
 import { addressOf, formatAddress, type AddressForm } from '../../catalog/resource-uris.ts'
-import type { CurrentScopes, ResourceTarget } from '../../catalog/scope.ts'
+import type { ResourceTarget } from '../../catalog/resource-resolution.ts'
+import type { CurrentScopes } from '../../catalog/scope.ts'
 import type { Quota } from '../../lib/quota.ts'
 import { isPartOf, type Subscriptions } from './resource-subscriptions.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
@@ -94,7 +95,8 @@ export function createSessionSubscriptions(
   const shownUri = ({ server, form }: SubscribedResource, changed: string) => formatAddress(form, server, changed)
   const isVisible = (server: string, uri: string) => {
     const scope = scopes.scope(caller, endpoint)
-    return scope.resolve(scope.isBare ? uri : addressOf(server, uri))?.server.name === server
+    const target = scope.resolve(scope.isBare ? uri : addressOf(server, uri))
+    return target?.server.name === server && scopes.allows(caller, server, uri)
   }
 
   const subscribeOwn = async (entry: SubscribedResource) => {

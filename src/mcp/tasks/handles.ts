@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { Caller } from '../../catalog/caller.ts'
+import { credentialOf, type Caller } from '../../catalog/caller.ts'
 
 /** A task of a server, as a handle describes it. */
 export interface Task {
@@ -15,7 +15,7 @@ export interface Task {
 
 /** Caller and endpoint that a handle is valid for. */
 export interface HandleOwner {
-  readonly caller: Pick<Caller, 'key' | 'tokenHash'>
+  readonly caller: Pick<Caller, 'key' | 'tokenHash' | 'signIn'>
   readonly endpoint: string
 }
 
@@ -39,11 +39,11 @@ const NONCE_CHARACTERS = (NONCE_BYTES / 3) * 4
 export const handleKey = (handle: string) => handle.slice(VERSION.length, VERSION.length + NONCE_CHARACTERS)
 
 /**
- * Returns the data that a handle is bound to. A new access token ends a client's handles, like its sessions: whoever
- * held the old token must not find its tasks again.
+ * Returns the data that a handle is bound to. A new static token ends a client's handles, like its sessions: whoever
+ * held the old token must not find its tasks again. A refreshed token of an OAuth client belongs to the same grant.
  */
 const boundTo = ({ caller, endpoint }: HandleOwner): Buffer =>
-  Buffer.from(JSON.stringify([endpoint, caller.key, Buffer.from(caller.tokenHash ?? []).toString('hex')]))
+  Buffer.from(JSON.stringify([endpoint, caller.key, Buffer.from(credentialOf(caller) ?? []).toString('hex')]))
 
 /** Opened handles, which need not be decrypted again: clients poll. All are forgotten when there are this many. */
 const MAX_OPENED = 1_000
@@ -52,13 +52,13 @@ interface OpenedTask extends HandleOwner {
   readonly task: Task
 }
 
-const isSameToken = (a: Uint8Array | undefined, b: Uint8Array | undefined) =>
+const isSame = (a: Uint8Array | undefined, b: Uint8Array | undefined) =>
   a === b || (a !== undefined && b !== undefined && Buffer.compare(a, b) === 0)
 
 const isOwner = (opened: HandleOwner, { caller, endpoint }: HandleOwner): boolean =>
   opened.endpoint === endpoint &&
   opened.caller.key === caller.key &&
-  isSameToken(opened.caller.tokenHash, caller.tokenHash)
+  isSame(credentialOf(opened.caller), credentialOf(caller))
 
 type Fields = readonly [serverId: string, tool: string, taskId: string, createdAt: number]
 
@@ -82,9 +82,9 @@ export function createTaskHandles(sealingKey: Buffer, days: number): TaskHandles
     try {
       const [serverId, tool, taskId, createdAt] = JSON.parse(decrypt(owner, bytes)) as Fields
       const task = { serverId, tool, taskId, createdAt }
-      const { key, tokenHash } = owner.caller
+      const { key, tokenHash, signIn } = owner.caller
       if (opened.size === MAX_OPENED) opened.clear()
-      opened.set(handle, { caller: { key, tokenHash }, endpoint: owner.endpoint, task })
+      opened.set(handle, { caller: { key, tokenHash, signIn }, endpoint: owner.endpoint, task })
       return task
     } catch {
       return undefined

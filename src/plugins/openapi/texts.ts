@@ -15,6 +15,8 @@ export const tags = [
   { name: 'me', description: 'The own account and its access tokens, in enterprise mode' },
   { name: 'users', description: 'Users of the management API, their roles and access tokens, in enterprise mode' },
   { name: 'clients', description: 'MCP clients and the servers that each may use, in enterprise mode' },
+  { name: 'oauth clients', description: 'OAuth clients that registered themselves, in enterprise mode' },
+  { name: 'teams', description: 'People whom policies name together, in enterprise mode' },
   { name: 'policies', description: 'Rules about who may use which items, in enterprise mode' },
   { name: 'calls', description: 'Log and statistics of calls' },
   { name: 'audit', description: 'Log of changes and refusals' },

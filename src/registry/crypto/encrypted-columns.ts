@@ -12,5 +12,7 @@ export interface EncryptedColumn {
 export const encryptedColumns: readonly EncryptedColumn[] = [
   { table: 'servers', id: 'id', column: 'sealed' },
   { table: 'upstream_oauth_sessions', id: 'id', column: 'sealed' },
-  { table: 'upstream_tokens', id: 'server_id', column: 'sealed' }
+  { table: 'upstream_tokens', id: 'server_id', column: 'sealed' },
+  { table: 'oauth_records', id: 'id', column: 'sealed' },
+  { table: 'signing_keys', id: 'kid', column: 'sealed' }
 ]

@@ -26,7 +26,9 @@ export const listColumns = [
   'request_bytes',
   'response_bytes',
   'error',
-  'request_id'
+  'request_id',
+  'oauth_client',
+  'scopes'
 ] as const
 
 /** Ids scanned by one statement: few at first, since the newest rows usually match; 2,000 take some ms at worst */

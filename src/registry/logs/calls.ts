@@ -49,19 +49,20 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
     insert into calls (
       at, kind, caller_kind, caller, client, endpoint, via, client_protocol, server, server_protocol, session_mode, item,
       outcome, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in, request_bytes, response_bytes, error,
-      request_id, arguments, result, stderr
+      request_id, arguments, result, stderr, oauth_client,
+      scopes
     )
     select
       to_timestamp(at / 1000), ${orDefault('kind')}, ${orDefault('caller_kind')}, ${orDefault('caller')}, client,
       ${orDefault('endpoint')}, via, client_protocol, server, server_protocol, session_mode, item,
       ${orDefault('outcome')}, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
-      request_bytes, response_bytes, error, request_id, arguments, result, stderr
+      request_bytes, response_bytes, error, request_id, arguments, result, stderr, oauth_client, scopes
     from json_to_recordset(${JSON.stringify(rows)}::json) as r(
       at double precision, kind text, caller_kind text, caller text, client text, endpoint text, via text,
       client_protocol text, server text, server_protocol text, session_mode text, item text, outcome text,
       total_ms real, upstream_ms real, queue_ms integer, start_ms integer, initialize_ms integer, ended_in text,
       request_bytes integer, response_bytes integer, error text, request_id text, arguments text, result text,
-      stderr text
+      stderr text, oauth_client text, scopes text
     )`.execute(db)
 }
 
@@ -107,6 +108,23 @@ function matchesTool(qualified: string) {
   const { server, name } = splitName(qualified) ?? { server: null, name: null }
   return sql<boolean>`kind = 'tool' and (
     (server = ${server}::text and item = ${name}::text) or (server is null and item = ${qualified}))`
+}
+
+/** Part of a call on which policies decide; `arguments` is null if they were not recorded. */
+export interface DecidedCall extends Pick<CallEntry, 'id' | 'kind' | 'caller_kind' | 'caller' | 'endpoint'> {
+  readonly at: Date
+  readonly server: string | null
+  readonly item: string | null
+  readonly oauth_client: string | null
+  readonly scopes: string | null
+  readonly arguments: string | null
+}
+
+/** Returns the `limit` newest calls below an id, newest first. */
+export function readDecidedCalls(db: Db, before: string | undefined, limit: number): Promise<DecidedCall[]> {
+  const read = (range: IdRange, max: number) =>
+    selectRange(db, range).select('arguments').orderBy('id', 'desc').limit(max).execute()
+  return scanNewest(db, { before, limit, read })
 }
 
 export async function findCall(db: Db, id: string): Promise<CallEntry | undefined> {

@@ -1,6 +1,7 @@
 /** Types of stored records and of the registry state that the gateway serves from. */
 
 import type { Role, TokenScope } from '../../domain/access/access.ts'
+import type { KeySet } from '../../domain/access/client-keys.ts'
 import type { PolicyRule } from '../../domain/policy/rule.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { LeftOutItem } from '../../schemas/left-out.ts'
@@ -186,6 +187,8 @@ export interface StoredGroup extends GroupConfig {
 
 /** Immutable: a replica keeps the same object until the revision changes. */
 export interface StoredPolicy extends PolicyRule {
+  /** `file`: it comes from the policy file of the gateway, not from the registry. */
+  readonly source?: 'file'
   /** Place in lists, from 1; has no influence on decisions. */
   readonly position: number
   /** Registry version of the last change, as text */
@@ -220,8 +223,71 @@ interface StoredTokenHolder {
 
 export interface StoredUser extends StoredTokenHolder {
   readonly kind: Role
-  /** False: suspended; none of the user's tokens is accepted */
+  /** False: suspended; none of the user's tokens and sign-ins is accepted */
   readonly active: boolean
+  readonly source: UserSource
+  readonly displayName: string | null
+  readonly email: string | null
+  /** Groups of the identity provider, as read at the last sign-in */
+  readonly groups: readonly string[]
+  /** Milliseconds since 1970: sign-ins before it have ended; null if none was ended */
+  readonly sessionsValidFrom: number | null
+  /** Milliseconds since 1970 at which `groups` were read; null if never */
+  readonly claimsAt: number | null
+}
+
+/** Origin of a user: created with a static token, by invitation, at the first sign-in, or by a SCIM client */
+export type UserSource = 'static' | 'local' | 'jit' | 'scim'
+
+export type TeamRole = 'member' | 'manager'
+
+/** People who are subjects of policies together: members by hand, and those in groups of the identity provider */
+export interface StoredTeam {
+  readonly id: string
+  readonly name: string
+  readonly members: readonly { readonly userId: string; readonly role: TeamRole }[]
+  readonly groups: readonly string[]
+  /** Registry version of the last change, as text */
+  readonly revision: string
+}
+
+/** Kind of a credential that has ended: a grant of an OAuth client, a browser session, a session of the provider */
+export type TombstoneKind = 'grant' | 'session' | 'idp_sid'
+
+/** Credential that ended before it expired */
+export interface Tombstone {
+  readonly kind: TombstoneKind
+  /** SHA-256 of its id, hexadecimal */
+  readonly hash: string
+  /** Milliseconds since 1970 after which the credential would have expired */
+  readonly until: number
+}
+
+/** Public key of the authorization server */
+export interface SigningKey {
+  readonly kid: string
+  readonly publicJwk: Readonly<Record<string, string>>
+  /** Milliseconds since 1970 */
+  readonly signsFrom: number
+  readonly verifiesUntil: number
+}
+
+/** Sign-in by which a caller was authenticated */
+export interface SignIn {
+  /** `client`: of an MCP client itself, without a person */
+  readonly kind: 'grant' | 'session' | 'client'
+  /** Id of the user, or of the MCP client */
+  readonly principalId: string
+  /** SHA-256 of the id of the grant or session; of an MCP client the digest of its credentials */
+  readonly credential: Uint8Array
+  /** SHA-256 of the session at the identity provider; absent if the sign-in does not end with it */
+  readonly providerSession?: Uint8Array | undefined
+  /** SHA-256 of the static token with which the session began, and with which it ends */
+  readonly staticToken?: Uint8Array | undefined
+  /** Milliseconds since 1970 */
+  readonly issuedAt: number
+  /** Milliseconds since 1970 at which the token or session expires */
+  readonly expiresAt: number
 }
 
 /** Configuration of an MCP client */
@@ -232,6 +298,10 @@ export interface ClientConfig {
    * Names of allowed servers, which may no longer exist; `*` allows every server (http-contract.md#clients-and-users)
    */
   readonly allowed_servers: readonly string[]
+  /** Public keys with which the client authenticates at the authorization server; null: it does with its token */
+  readonly jwks: KeySet | null
+  /** Address of the public keys instead */
+  readonly jwks_uri: string | null
 }
 
 export interface StoredClient extends StoredTokenHolder, ClientConfig {
@@ -254,6 +324,12 @@ export interface RegistryState {
   readonly principals: readonly StoredPrincipal[]
   /** Ordered by position. */
   readonly policies: readonly StoredPolicy[]
+  /** Sorted by name. */
+  readonly teams: readonly StoredTeam[]
+  /** Unexpired ones. */
+  readonly tombstones: readonly Tombstone[]
+  /** Of the authorization server, the newest first. */
+  readonly signingKeys: readonly SigningKey[]
 }
 
 /**
@@ -358,6 +434,8 @@ export interface AuditedAction {
 export interface Change extends AuditedAction {
   /** SHA-256 of the access token that authorises the write, which fails if the token has been revoked */
   readonly tokenHash?: Uint8Array | undefined
+  /** Sign-in that authorises the write, which fails if it has ended */
+  readonly signIn?: SignIn | undefined
 }
 
 /** Rejected request. Its texts may come from outside. */

@@ -2,7 +2,17 @@ import type { Role } from '../../domain/access/access.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
 import type { CallEntry } from '../../schemas/call.ts'
-import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode, TokenKind } from './model.ts'
+import type {
+  Actor,
+  ItemKind,
+  OAuthSessionStatus,
+  Outcome,
+  SessionMode,
+  TeamRole,
+  TokenKind,
+  TombstoneKind,
+  UserSource
+} from './model.ts'
 
 /** bigint, read as text so that no digit is lost; pglite.ts sets a parser, pg does so by default */
 type Bigint = ColumnType<string, string, string>
@@ -78,6 +88,8 @@ export interface Tables {
     subjects: string
     targets: string
     condition: string | null
+    /** JSON array */
+    require_scopes: string
     reason: string | null
     revision: Bigint
   }
@@ -87,8 +99,109 @@ export interface Tables {
     role: Role
     role_source: ColumnType<'manual' | 'mapped', never, 'manual' | 'mapped'>
     active: Generated<boolean>
+    display_name: ColumnType<string | null, string | null | undefined, string | null>
+    email: ColumnType<string | null, string | null | undefined, string | null>
+    source: ColumnType<UserSource, UserSource | undefined, UserSource>
+    /** Id of the user at the SCIM client */
+    external_id: ColumnType<string | null, string | null | undefined, string | null>
+    /** Sign-ins before it have ended */
+    sessions_valid_from: ColumnType<Date | null, RawBuilder<Date> | undefined, RawBuilder<Date>>
+    /** Last time that the identity provider was asked for the groups */
+    claims_at: ColumnType<Date | null, RawBuilder<Date> | undefined, RawBuilder<Date>>
+    /** JSON array: groups of the identity provider */
+    groups: Generated<string>
     revision: Bigint
     created_at: Timestamp
+  }
+  identities: {
+    issuer: string
+    subject: string
+    user_id: string
+    created_at: Timestamp
+  }
+  local_credentials: {
+    user_id: string
+    /** Salt and scrypt hash, with their parameters */
+    hash: string
+    changed_at: ColumnType<Date, never, RawBuilder<Date>>
+  }
+  invites: {
+    /** SHA-256 of the secret in the link */
+    hash: Uint8Array
+    user_id: string
+    expires_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
+  }
+  sign_in_failures: {
+    /** SHA-256 of the name and the network, or of the name */
+    hash: Uint8Array
+    count: number
+    /** End of the time in which failures are counted together */
+    until: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
+  }
+  /** Users that a SCIM client manages */
+  scim_users: {
+    user_id: string
+    user_name: string
+    /** JSON of the attributes that have no column */
+    resource: string
+    created_at: Timestamp
+    updated_at: ColumnType<Date, never, RawBuilder<Date>>
+  }
+  scim_groups: {
+    id: string
+    name: string
+    external_id: string | null
+    created_at: Timestamp
+    updated_at: ColumnType<Date, never, RawBuilder<Date>>
+  }
+  scim_group_members: {
+    group_id: string
+    user_id: string
+  }
+  teams: {
+    id: string
+    name: string
+    revision: Bigint
+  }
+  team_members: {
+    team_id: string
+    user_id: string
+    role: TeamRole
+  }
+  team_groups: {
+    team_id: string
+    idp_group: string
+  }
+  oauth_records: {
+    /** Model and SHA-256 of the record's id */
+    id: string
+    model: string
+    /** Encrypted payload */
+    sealed: Uint8Array
+    grant_hash: Uint8Array | null
+    uid_hash: Uint8Array | null
+    user_code_hash: Uint8Array | null
+    user_id: string | null
+    created_at: Timestamp
+    /** null: until it is deleted */
+    expires_at: ColumnType<Date | null, RawBuilder<Date | null>, RawBuilder<Date | null>>
+    consumed_at: ColumnType<Date | null, never, RawBuilder<Date>>
+  }
+  signing_keys: {
+    kid: string
+    /** Encrypted private key */
+    sealed: Uint8Array
+    /** JSON */
+    public_jwk: string
+    created_at: Timestamp
+    signs_from: ColumnType<Date, RawBuilder<Date>, never>
+    verifies_until: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
+  }
+  tombstones: {
+    kind: TombstoneKind
+    /** SHA-256 of the id of what has ended */
+    hash: Uint8Array
+    until: ColumnType<Date, Date, never>
   }
   clients: {
     id: string
@@ -96,8 +209,16 @@ export interface Tables {
     description: string | null
     /** JSON array of names; `*` stands for every server */
     allowed_servers: string
+    /** JSON of KeySet; null if there are no keys, or if they are at `jwks_uri` */
+    jwks: string | null
+    jwks_uri: string | null
     revision: Bigint
     created_at: Timestamp
+  }
+  used_assertions: {
+    /** SHA-256 of purpose, issuer and id */
+    hash: Uint8Array
+    expires_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
   }
   /** Each row belongs to one user or to one client; a client has one. */
   access_tokens: {
@@ -219,6 +340,8 @@ export interface Tables {
     stderr: string | null
     arguments: string | null
     result: string | null
+    oauth_client: string | null
+    scopes: string | null
   }
 }
 

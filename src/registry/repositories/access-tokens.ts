@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { tokenScopes, type TokenScope } from '../../domain/access/access.ts'
+import { isTokenScope, type TokenScope } from '../../domain/access/access.ts'
 import { AppError, conflict, notFound, unauthorized } from '../../lib/errors.ts'
-import type { Change, StoredToken, TokenKind } from '../model/model.ts'
+import type { Change, SignIn, StoredToken, TokenKind } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
 import { isUniqueViolation, withErrorTranslation } from '../store/failures.ts'
 import type { WriteContext } from './context.ts'
@@ -37,7 +37,7 @@ export interface TokenRecord {
 type TokenOwner = { readonly user_id: string } | { readonly client_id: string }
 
 const parseScopes = (text: string | null): readonly TokenScope[] | null =>
-  text === null ? null : (JSON.parse(text) as TokenScope[]).filter((scope) => tokenScopes.includes(scope))
+  text === null ? null : (JSON.parse(text) as string[]).filter(isTokenScope)
 
 interface TokenColumns extends Pick<StoredToken, 'id' | 'hash' | 'kind'> {
   readonly scopes: string | null
@@ -81,8 +81,53 @@ export async function addToken(db: Db, owner: TokenOwner, hash: Uint8Array, pers
   }
 }
 
+/** Throws a 401 AppError if the caller's sign-in has ended, or the role has changed. */
+async function requireSignIn(
+  db: Db,
+  { principalId, kind, credential, issuedAt, providerSession, staticToken }: SignIn,
+  role: string
+): Promise<void> {
+  if (kind === 'client') throw unauthorized('an MCP client cannot change anything')
+  const found = await db
+    .selectFrom('users')
+    .select(['role', 'active', 'sessions_valid_from'])
+    .select((users) =>
+      users
+        .exists(
+          users
+            .selectFrom('tombstones')
+            .select('until')
+            .where((each) =>
+              each.or([
+                each.and({ kind, hash: credential }),
+                ...(providerSession ? [each.and({ kind: 'idp_sid' as const, hash: providerSession })] : [])
+              ])
+            )
+        )
+        .as('ended')
+    )
+    .where('id', '=', principalId)
+    .$if(staticToken !== undefined, (users) =>
+      users.where((user) =>
+        user.exists(
+          user
+            .selectFrom('access_tokens')
+            .select('access_tokens.id')
+            .whereRef('user_id', '=', 'users.id')
+            .where('access_tokens.kind', '=', 'static')
+            .where('hash', '=', staticToken!)
+        )
+      )
+    )
+    .executeTakeFirst()
+  const from = found?.sessions_valid_from?.getTime() ?? 0
+  if (found?.active && !found.ended && found.role === role && from <= issuedAt) return
+  throw unauthorized('the sign-in has ended')
+}
+
 /** Throws a 401 AppError if the caller's token or role has been revoked while the write was being prepared. */
-export async function requireValidToken(db: Db, { tokenHash, actor }: Change): Promise<void> {
+export async function requireValidToken(db: Db, { tokenHash, signIn, actor }: Change): Promise<void> {
+  if (signIn) return requireSignIn(db, signIn, actor.kind)
   if (!tokenHash) return
   const found = await db
     .selectFrom('access_tokens')

@@ -9,9 +9,19 @@ import type { WriteContext } from './context.ts'
 /** Policies read by one statement, so that no query is unbounded */
 const CHUNK_SIZE = 500
 
-const ruleColumns = ['enabled', 'mode', 'effect', 'everyone', 'subjects', 'targets', 'condition', 'reason'] as const
+const ruleColumns = [
+  'enabled',
+  'mode',
+  'effect',
+  'everyone',
+  'subjects',
+  'targets',
+  'condition',
+  'require_scopes',
+  'reason'
+] as const
 
-const toColumns = ({ enabled, mode, effect, everyone, subjects, targets, when, reason }: PolicyRule) => ({
+const toColumns = ({ enabled, mode, effect, everyone, subjects, targets, when, ...rule }: PolicyRule) => ({
   enabled,
   mode,
   effect,
@@ -19,20 +29,34 @@ const toColumns = ({ enabled, mode, effect, everyone, subjects, targets, when, r
   subjects: JSON.stringify(subjects),
   targets: JSON.stringify(targets),
   condition: when,
-  reason
+  require_scopes: JSON.stringify(rule.requireScopes),
+  reason: rule.reason
 })
 
-const fromColumns = ({ condition, subjects, targets, ...row }: ReturnType<typeof toColumns>) => ({
+const fromColumns = ({
+  condition,
+  subjects,
+  targets,
+  require_scopes: scopes,
+  ...row
+}: ReturnType<typeof toColumns>) => ({
   ...row,
   subjects: JSON.parse(subjects) as PolicySubjects,
   targets: JSON.parse(targets) as PolicyTargets,
-  when: condition
+  when: condition,
+  requireScopes: JSON.parse(scopes) as string[]
 })
 
 /** Returns a rule's members for the audit log, without its name and with the lists beside the others. */
-const auditedMembers = ({ name: _name, subjects, targets, ...members }: PolicyRule) => {
+const auditedMembers = ({ name: _name, subjects, targets, requireScopes, ...members }: PolicyRule) => {
   const { annotations, ...lists } = targets
-  return { ...members, ...subjects, ...lists, ...(annotations && { annotations: JSON.stringify(annotations) }) }
+  return {
+    ...members,
+    ...(requireScopes.length > 0 && { require_scopes: requireScopes }),
+    ...subjects,
+    ...lists,
+    ...(annotations && { annotations: JSON.stringify(annotations) })
+  }
 }
 
 /** Creates the repository of policies for a write. Methods throw a 404 AppError for an unknown name. */

@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import type { Role } from '../../domain/access/access.ts'
+import type { KeySet } from '../../domain/access/client-keys.ts'
 import { AppError, conflict, notFound } from '../../lib/errors.ts'
 import { addToken, requireAdministrator, tokenColumns, toStoredToken } from './access-tokens.ts'
 import type { WriteContext } from './context.ts'
 import { isUniqueViolation } from '../store/failures.ts'
+import { endSignIns } from './sign-ins.ts'
 import type { ClientConfig, StoredClient, StoredPrincipal, StoredToken, StoredUser } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
 
@@ -27,11 +29,32 @@ export interface ClientUpdate extends Partial<Omit<ClientConfig, 'name'>> {
 
 const auditedToken = (hash: Uint8Array | undefined) => (hash ? { access_token: Buffer.from(hash).toString('hex') } : {})
 
-type ClientRow = Pick<ClientConfig, 'description'> & { readonly allowed_servers: string }
+type ClientRow = Pick<ClientConfig, 'description' | 'jwks_uri'> & {
+  readonly allowed_servers: string
+  readonly jwks: string | null
+}
 
-const fromRow = ({ description, allowed_servers }: ClientRow): Omit<ClientConfig, 'name'> => ({
+const clientColumns = ['description', 'allowed_servers', 'jwks', 'jwks_uri'] as const
+
+const fromRow = ({ description, allowed_servers, jwks, jwks_uri }: ClientRow): Omit<ClientConfig, 'name'> => ({
   description,
-  allowed_servers: JSON.parse(allowed_servers) as string[]
+  allowed_servers: JSON.parse(allowed_servers) as string[],
+  jwks: jwks === null ? null : (JSON.parse(jwks) as KeySet),
+  jwks_uri
+})
+
+const toRow = ({ description, allowed_servers, jwks, jwks_uri }: Omit<ClientConfig, 'name'>): ClientRow => ({
+  description,
+  allowed_servers: JSON.stringify(allowed_servers),
+  jwks: jwks && JSON.stringify(jwks),
+  jwks_uri
+})
+
+/** Returns a client's configuration for the audit log. */
+const audited = ({ jwks, jwks_uri, ...config }: Omit<ClientConfig, 'name'>) => ({
+  ...config,
+  ...(jwks && { jwks }),
+  ...(jwks_uri !== null && { jwks_uri })
 })
 
 function createUserRepository({ db, version, recordEffect }: WriteContext) {
@@ -115,31 +138,51 @@ function createUserRepository({ db, version, recordEffect }: WriteContext) {
      * 409 for the last administrator.
      */
     async setActive(name: string, active: boolean): Promise<Role> {
-      const before = await db.selectFrom('users').select(['role', 'active']).where('name', '=', name).executeTakeFirst()
-      if (!before) throw notFound('user', name)
-      if (before.active === active) return before.role
-      await db.updateTable('users').set({ active, revision: version }).where('name', '=', name).execute()
-      if (!active && before.role === 'admin') {
-        await requireAdministrator(db, 'the last administrator cannot be suspended')
+      const user = await db
+        .selectFrom('users')
+        .select(['id', 'role', 'active'])
+        .where('name', '=', name)
+        .executeTakeFirst()
+      if (!user) throw notFound('user', name)
+      if (user.active !== active) {
+        await setUserActive({ db, version }, user, active)
+        recordEffect({ before: { active: user.active }, after: { active } })
       }
-      recordEffect({ before: { active: before.active }, after: { active } })
-      return before.role
+      return user.role
     }
   }
 }
 
+/**
+ * Suspends or resumes a user. What a suspended user has open ends, and a resumed one signs in again. Throws a 409 AppError
+ * for the last administrator.
+ */
+export async function setUserActive(
+  { db, version }: Pick<WriteContext, 'db' | 'version'>,
+  { id, role }: { readonly id: string; readonly role: Role },
+  active: boolean
+): Promise<void> {
+  await db.updateTable('users').set({ active, revision: version }).where('id', '=', id).execute()
+  if (active) return
+  await endSignIns({ db, version }, id)
+  await db.deleteFrom('invites').where('user_id', '=', id).execute()
+  if (role === 'admin') await requireAdministrator(db, 'the last administrator cannot be suspended')
+}
+
 function createClientRepository({ db, version, recordEffect }: WriteContext) {
   return {
-    async createClient({ name, description, allowed_servers }: ClientConfig, tokenHash: Uint8Array): Promise<void> {
+    async createClient({ name, ...config }: ClientConfig, tokenHash: Uint8Array): Promise<void> {
       const id = randomUUID()
-      const row = { id, name, description, allowed_servers: JSON.stringify(allowed_servers), revision: version }
       try {
-        await db.insertInto('clients').values(row).execute()
+        await db
+          .insertInto('clients')
+          .values({ id, name, ...toRow(config), revision: version })
+          .execute()
       } catch (error) {
         throw isUniqueViolation(error, 'clients_name_key') ? conflict('client', name) : error
       }
       await addToken(db, { client_id: id }, tokenHash)
-      recordEffect({ after: { description, allowed_servers, ...auditedToken(tokenHash) } })
+      recordEffect({ after: { ...audited(config), ...auditedToken(tokenHash) } })
     },
 
     /** Updates a client and returns its configuration. Writes nothing if nothing differs. Throws a 404 AppError. */
@@ -147,7 +190,7 @@ function createClientRepository({ db, version, recordEffect }: WriteContext) {
       const found = await db
         .selectFrom('clients')
         .innerJoin('access_tokens', 'client_id', 'clients.id')
-        .select(['clients.id', 'description', 'allowed_servers', 'hash'])
+        .select(['clients.id', ...clientColumns, 'hash'])
         .where('clients.name', '=', name)
         .executeTakeFirst()
       if (!found) throw notFound('client', name)
@@ -161,12 +204,12 @@ function createClientRepository({ db, version, recordEffect }: WriteContext) {
       }
       await db
         .updateTable('clients')
-        .set({ ...after, allowed_servers: JSON.stringify(after.allowed_servers), revision: version })
+        .set({ ...toRow(after), revision: version })
         .where('id', '=', found.id)
         .execute()
       recordEffect({
-        before: { ...before, ...auditedToken(found.hash) },
-        after: { ...after, ...auditedToken(tokenHash ?? found.hash) }
+        before: { ...audited(before), ...auditedToken(found.hash) },
+        after: { ...audited(after), ...auditedToken(tokenHash ?? found.hash) }
       })
       return { name, ...after }
     },
@@ -175,10 +218,10 @@ function createClientRepository({ db, version, recordEffect }: WriteContext) {
       const removed = await db
         .deleteFrom('clients')
         .where('name', '=', name)
-        .returning(['description', 'allowed_servers'])
+        .returning(clientColumns)
         .executeTakeFirst()
       if (!removed) throw notFound('client', name)
-      recordEffect({ before: fromRow(removed) })
+      recordEffect({ before: audited(fromRow(removed)) })
     }
   }
 }
@@ -218,7 +261,8 @@ const comparePrincipals = (a: StoredPrincipal, b: StoredPrincipal) => rank(a) - 
 async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> {
   const rows = await db
     .selectFrom('users')
-    .select(['id', 'name', 'role', 'active', 'revision'])
+    .select(['id', 'name', 'role', 'active', 'revision', 'source', 'display_name', 'email', 'groups'])
+    .select(['sessions_valid_from', 'claims_at'])
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
   const tokens = new Map<string, StoredToken[]>(rows.map(({ id }) => [id, []]))
@@ -228,20 +272,29 @@ async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> 
     .where(sql<boolean>`user_id = any(${ids}::uuid[])`)
     .execute()
   for (const { user_id, ...token } of found) tokens.get(user_id!)!.push(toStoredToken(token))
-  return rows.map(({ id, role, ...row }) => ({ id, ...row, kind: role, tokens: tokens.get(id)! }))
+  return rows.map(({ id, role, display_name, groups, sessions_valid_from, claims_at, ...row }) => ({
+    id,
+    ...row,
+    kind: role,
+    displayName: display_name,
+    groups: JSON.parse(groups) as string[],
+    sessionsValidFrom: sessions_valid_from?.getTime() ?? null,
+    claimsAt: claims_at?.getTime() ?? null,
+    tokens: tokens.get(id)!
+  }))
 }
 
 async function readClients(db: Db, ids: readonly string[]): Promise<StoredClient[]> {
   const rows = await db
     .selectFrom('clients')
     .innerJoin('access_tokens', 'client_id', 'clients.id')
-    .select(['clients.id as clientId', 'clients.name as clientName', 'description', 'allowed_servers', 'revision'])
+    .select(['clients.id as clientId', 'clients.name as clientName', 'revision', ...clientColumns])
     .select(tokenColumns)
     .where(sql<boolean>`clients.id = any(${ids}::uuid[])`)
     .execute()
-  return rows.map(({ clientId, clientName, revision, description, allowed_servers, ...token }) => ({
-    ...{ id: clientId, name: clientName, revision, ...fromRow({ description, allowed_servers }) },
+  return rows.map(({ clientId, clientName, revision, ...row }) => ({
+    ...{ id: clientId, name: clientName, revision, ...fromRow(row) },
     kind: 'client',
-    tokens: [toStoredToken(token)]
+    tokens: [toStoredToken(row)]
   }))
 }

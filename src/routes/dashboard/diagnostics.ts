@@ -6,7 +6,8 @@ import { isLoopback } from '../../domain/network/loopback.ts'
 import { VERSION } from '../../domain/version.ts'
 import { GLOBAL_ENDPOINT } from '../../catalog/endpoint.ts'
 import { settings } from '../../config/settings.ts'
-import { Diagnostics, type Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { Check } from '../../schemas/check.ts'
+import { Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
 import { baseUrlOf } from '../base-url.ts'
 
 const access = { access: 'admin' } as const

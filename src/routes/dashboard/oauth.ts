@@ -5,7 +5,7 @@ import { AppError, invalid } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { SignInSession } from '../../schemas/dashboard/oauth.ts'
 import { errorResponses, Text } from '../../schemas/shared.ts'
-import { sendMessagePage } from './message-page.ts'
+import { sendMessagePage } from '../../http/page.ts'
 
 const config = { access: 'admin' } as const
 

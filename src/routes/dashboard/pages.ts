@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import staticFiles from '@fastify/static'
 import Fastify, { type FastifyPluginAsync, type FastifyReply, type FastifyRequest } from 'fastify'
 import { createDocument, sendDocument, type StaticDocument } from '../../http/documents.ts'
-import { sendMessagePage } from './message-page.ts'
+import { sendMessagePage } from '../../http/page.ts'
 
 const config = { access: 'public' } as const
 

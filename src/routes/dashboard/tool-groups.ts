@@ -77,7 +77,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
 
   app.delete(
     '/tool-groups/:name',
-    { config, schema: { params, response: { 204: Type.Null(), ...errorResponses(400, 404, 414, 503) } } },
+    { config, schema: { params, response: { 204: Type.Null(), ...errorResponses(400, 404, 409, 414, 503) } } },
     async (request, reply) => {
       await app.gateway.groups.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { toRule } from '../../control/policies.ts'
+import { toRule } from '../../domain/policy/input.ts'
 import { invalid } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { Policy, PolicyInput, PolicyReplacement } from '../../schemas/policy.ts'
@@ -74,7 +74,7 @@ export const policies: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Replace a policy',
         params,
         body: ref(PolicyReplacement),
-        response: { 200: ref(Policy), ...errorResponses(404) }
+        response: { 200: ref(Policy), ...errorResponses(404, 409) }
       }
     },
     async (request) => {
@@ -94,7 +94,7 @@ export const policies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'deletePolicy',
         summary: 'Remove a policy',
         params,
-        response: { 204: Type.Null(), ...errorResponses(404) }
+        response: { 204: Type.Null(), ...errorResponses(404, 409) }
       }
     },
     async (request, reply) => {

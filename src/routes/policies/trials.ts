@@ -1,12 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
-import { toRule } from '../../control/policies.ts'
+import { Type, type Static } from '@sinclair/typebox'
+import { toRule } from '../../domain/policy/input.ts'
 import {
   EffectiveItem,
   EffectiveQuery,
   PolicyCheck,
   PolicyDecision,
   PolicyInput,
+  PolicyReplay,
+  PolicyReplayResult,
   PolicyTrial
 } from '../../schemas/policy.ts'
 import { errorResponses, ref } from '../../schemas/shared.ts'
@@ -14,6 +16,9 @@ import { errorResponses, ref } from '../../schemas/shared.ts'
 const tags = ['policies']
 const config = { access: 'admin' } as const
 const reading = { access: 'auditor' } as const
+
+const rulesOf = (inputs: readonly Static<typeof PolicyInput>[] | undefined) =>
+  inputs?.map((rule) => toRule(rule.name, rule))
 
 /** Routes that check and try policies without storing them (policies.md). */
 export const policyTrials: FastifyPluginAsyncTypebox = async (app) => {
@@ -62,6 +67,24 @@ export const policyTrials: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(PolicyDecision), ...errorResponses(404) }
       }
     },
-    ({ body }) => app.gateway.policies.simulate({ ...body, with: body.with?.map((rule) => toRule(rule.name, rule)) })
+    ({ body }) => app.gateway.policies.simulate({ ...body, with: rulesOf(body.with) })
+  )
+
+  // not for auditors: conditions on the recorded arguments would tell their contents
+  app.post(
+    '/policies/replay',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'replayPolicies',
+        summary: 'Decide on logged calls as if they were repeated after a change of the policies',
+        description:
+          'Lists the calls that would newly be denied or allowed, and stores nothing. Examines the newest 100,000 calls of the time at most, for at most 10 seconds; one replay runs at a time on each replica.',
+        body: ref(PolicyReplay),
+        response: { 200: ref(PolicyReplayResult), ...errorResponses(404, 429) }
+      }
+    },
+    ({ body }) => app.gateway.policies.replay({ ...body, with: rulesOf(body.with) })
   )
 }

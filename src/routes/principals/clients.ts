@@ -56,11 +56,13 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) => {
-      const { name, description, access_token } = request.body
+      const { name, description, access_token, jwks, jwks_uri } = request.body
       const client = {
         name,
         description: description || null,
-        allowed_servers: unique(allowedServersOf(request.body) ?? [])
+        allowed_servers: unique(allowedServersOf(request.body) ?? []),
+        jwks,
+        jwks_uri
       }
       return reply
         .code(201)
@@ -84,7 +86,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { name } = request.params
-      const { name: given = name, description, access_token, is_custom_access_token } = request.body
+      const { name: given = name, description, access_token, is_custom_access_token, jwks, jwks_uri } = request.body
       const allowed_servers = allowedServersOf(request.body)
       // to change only the token, MCPJungle's client sends all members with an empty description
       const isKept = description === undefined || (description === '' && is_custom_access_token !== undefined)
@@ -92,7 +94,9 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       const changed = await app.gateway.principals.clients.change(callerOf(request), name, {
         ...(isKept ? {} : { description: description || null }),
         ...(allowed_servers === undefined ? {} : { allowed_servers: unique(allowed_servers) }),
-        access_token
+        access_token,
+        jwks,
+        jwks_uri
       })
       return withAllowList(changed)
     }

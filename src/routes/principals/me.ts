@@ -1,7 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../../plugins/auth.ts'
-import { AccessToken, AccessTokenInput, Account, IssuedAccessToken } from '../../schemas/access-token.ts'
+import {
+  AccessToken,
+  AccessTokenInput,
+  Account,
+  BrowserSession,
+  IssuedAccessToken
+} from '../../schemas/access-token.ts'
+import { AppError } from '../../lib/errors.ts'
 import { errorResponses, ref, Text } from '../../schemas/shared.ts'
 
 const tags = ['me']
@@ -21,6 +28,31 @@ export const me: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     (request) => app.gateway.accessTokens.account(callerOf(request))
+  )
+
+  app.get(
+    '/me/session',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'getSession',
+        summary: 'Get the own browser session',
+        description:
+          'For pages of the gateway. A request with the session cookie that changes something needs `csrf_token` in the header `X-Towpath-CSRF`. 404 for a request with a token.',
+        response: { 200: ref(BrowserSession), ...errorResponses(404) }
+      }
+    },
+    (request, reply) => {
+      const session = app.identity?.sessionOf(request, reply)
+      // a token in the same request is what counts
+      if (!session || callerOf(request).signIn?.kind !== 'session') {
+        throw new AppError(404, 'the request was not made with the cookie of a browser session')
+      }
+      const { name, role, method, expiresAt } = session
+      const csrf_token = app.identity!.sessions.csrfToken(session, 'api')
+      return { name, role, method, expires_at: new Date(expiresAt).toISOString(), csrf_token }
+    }
   )
 
   app.get(
@@ -45,7 +77,8 @@ export const me: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'createOwnToken',
         summary: 'Create a personal access token',
-        description: 'Needs a token without scopes: a personal access token cannot create others.',
+        description:
+          'Needs a token without scopes, or a sign-in of the command line with `towpath:admin`: a personal access token cannot create others, nor can a session that began with a static token.',
         body: ref(AccessTokenInput),
         response: { 201: ref(IssuedAccessToken), ...errorResponses(409) }
       }

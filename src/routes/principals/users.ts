@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { Role } from '../../domain/access/access.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { AccessToken } from '../../schemas/access-token.ts'
-import { IssuedUser, RoleInput, TokenInput, User, UserInput } from '../../schemas/principal.ts'
+import { IssuedUser, RoleInput, TokenInput, User, UserDetails, UserInput } from '../../schemas/principal.ts'
 import { errorResponses, NameParam, ref, Text } from '../../schemas/shared.ts'
 import { userNameOf, withUsername } from '../mcpjungle.ts'
 
@@ -35,6 +35,21 @@ function addReads(app: App): void {
       }
     },
     () => app.gateway.principals.users.list().map(withUsername)
+  )
+
+  app.get(
+    '/users/:name',
+    {
+      config: reading,
+      schema: {
+        tags,
+        operationId: 'getUser',
+        summary: 'Get a user with groups and teams',
+        params,
+        response: { 200: ref(UserDetails), ...errorResponses(404) }
+      }
+    },
+    (request) => withUsername(app.gateway.principals.users.get(request.params.name))
   )
 
   app.get(

@@ -1,17 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { TRANSPORTS } from '../../domain/transports.ts'
+import { Check } from '../check.ts'
 import { StringEnum } from '../shared.ts'
-
-/** Result of one check. */
-export const Check = Type.Object({
-  id: Type.String({ description: 'Stable, for example `database` or `server:github`' }),
-  status: StringEnum(['pass', 'warn', 'fail']),
-  title: Type.String(),
-  detail: Type.Optional(Type.String()),
-  hint: Type.Optional(Type.String({ description: 'Suggested fix' })),
-  ms: Type.Optional(Type.Number())
-})
-export type Check = Static<typeof Check>
 
 /** `GET /diagnostics`. Contains no secret, so that it can be copied into a report. */
 export const Diagnostics = Type.Object({

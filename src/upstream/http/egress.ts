@@ -38,11 +38,12 @@ export interface Egress {
   /** Resolves a host, checks every address, and connects to the checked addresses only. Fails with `denied`. */
   readonly connector: buildConnector.connector
   /**
-   * Returns a dispatcher for URLs that an upstream server names (OAuth); `configured` is the URL of the server itself.
-   * Loopback is reachable only if `configured` is on loopback, and private networks only if it is on a private network
-   * or on loopback, except for addresses in TOWPATH_EGRESS_ALLOW. Follows no redirects. Never rejects.
+   * Returns a dispatcher for URLs that an upstream server names (OAuth); `configured` is the URL of the server itself,
+   * undefined for URLs that anybody may name. Loopback is reachable only if `configured` is on loopback, and private
+   * networks only if it is on a private network or on loopback, except for addresses in TOWPATH_EGRESS_ALLOW. Follows
+   * no redirects. Never rejects.
    */
-  dispatcherFor(configured: string): Promise<Dispatcher>
+  dispatcherFor(configured: string | undefined): Promise<Dispatcher>
   /** Resolves with false if `dispatcherFor` would refuse a request to `named`. Resolves host names. Never rejects. */
   admits(named: string, configured: string): Promise<boolean>
   close(): void
@@ -186,7 +187,7 @@ export function createEgress(options: EgressOptions): Egress {
   }
   return {
     connector,
-    dispatcherFor: async (configured) => (await routeFrom(configured)).agent,
+    dispatcherFor: async (configured) => (configured === undefined ? routes.public : await routeFrom(configured)).agent,
     admits: async (named, configured) => (await routeFrom(configured)).admits(named),
     close() {
       for (const { agent } of Object.values(routes)) void agent.close().catch(() => {})

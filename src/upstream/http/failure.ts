@@ -1,3 +1,4 @@
+import { missingScopes } from './challenge.ts'
 import { type FailureOptions, type FailureReason, UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
 const MAX_CHALLENGE = 4096
@@ -28,7 +29,9 @@ export function statusFailure(status: number, raw: readonly Buffer[], hasCredent
   if (status === 401 || status === 403) {
     const wwwAuthenticate = headerOf(raw, 'www-authenticate')?.slice(0, MAX_CHALLENGE)
     const problem = hasCredential ? 'rejected the configured token' : 'demands authentication'
-    const text = status === 403 ? 'refused the request' : problem
+    const scopes = missingScopes(wwwAuthenticate)
+    const lack = scopes === undefined ? '' : `: the sign-in lacks the scopes "${scopes}"`
+    const text = status === 403 ? `refused the request${lack}` : problem
     return new UpstreamFailure('auth', `${text} (HTTP ${status})`, { status, cause: { wwwAuthenticate } })
   }
   if (status >= 300 && status < 400) {

@@ -1,13 +1,8 @@
 import { isStringArray } from '../../domain/is-object.ts'
 import { secureUrlProblem } from '../../domain/network/upstream-url.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
+import type { Challenge } from '../http/challenge.ts'
 import type { OAuthHttp } from './oauth-http.ts'
-
-/** Parameters of the `WWW-Authenticate` header of a 401 (RFC 6750, RFC 9728). */
-export interface Challenge {
-  readonly resourceMetadata?: string
-  readonly scope?: string
-}
 
 /** The used members of authorization server metadata (RFC 8414). */
 export interface AuthorizationServer {
@@ -19,6 +14,8 @@ export interface AuthorizationServer {
   readonly authMethods: readonly string[] | undefined
   /** True if the server sends its issuer in each authorization response (RFC 9207). */
   readonly namesIssuer: boolean
+  /** True if a client may be known by the URL of its metadata document alone. */
+  readonly readsClientDocuments: boolean
 }
 
 export interface DiscoveryResult {
@@ -37,18 +34,6 @@ const ASSUME = '"oauth_assume_pkce": true'
 const INSIDE = 'is on loopback or a private network, unlike the URL of the server (TOWPATH_EGRESS_ALLOW)'
 
 const stringArray = (value: unknown): readonly string[] | undefined => (isStringArray(value) ? value : undefined)
-
-const parameter = (header: string, name: string) => {
-  const found = new RegExp(`(?:^|[\\s,])${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s,"]+))`, 'i').exec(header)
-  return found ? (found[1]?.replace(/\\(.)/g, '$1') ?? found[2]) : undefined
-}
-
-export function readChallenge(header: string | undefined): Challenge {
-  if (header === undefined || !/(?:^|[\s,])bearer(?:\s|$)/i.test(header)) return {}
-  const resourceMetadata = parameter(header, 'resource_metadata')
-  const scope = parameter(header, 'scope')
-  return { ...(resourceMetadata ? { resourceMetadata } : {}), ...(scope ? { scope } : {}) }
-}
 
 /** Returns candidate URLs of a metadata document: with the path after the well-known part, then without it. */
 function wellKnown(url: URL, kind: string): string[] {
@@ -138,7 +123,9 @@ export function readServer(metadata: Metadata, assumesPkce = false): Authorizati
     tokenEndpoint: required(metadata, 'token_endpoint'),
     registrationEndpoint: endpoint(metadata, 'registration_endpoint'),
     authMethods: stringArray(metadata.token_endpoint_auth_methods_supported),
-    namesIssuer: metadata.authorization_response_iss_parameter_supported === true
+    namesIssuer: metadata.authorization_response_iss_parameter_supported === true,
+    readsClientDocuments:
+      metadata.client_id_metadata_document_supported === true && !lacks('token_endpoint_auth_methods_supported', 'none')
   }
 }
 

@@ -64,7 +64,8 @@ function parse(body: Buffer): OAuthResponse['body'] {
   return Object.fromEntries(members.filter(([, value]) => isPrintable(value)))
 }
 
-function toFailure(error: unknown, whom: string): UpstreamFailure {
+/** Returns the failure for an error of a request. `whom` names the other side. */
+export function requestFailure(error: unknown, whom: string): UpstreamFailure {
   const isLate = error instanceof Error && error.name === 'TimeoutError'
   const known = isLate ? new UpstreamFailure('timeout', 'did not answer in time') : socketFailure(error, false)
   return new UpstreamFailure(known.reason, `${whom}: ${known.message}`, { cause: known })
@@ -106,7 +107,7 @@ function createRequests(
       try {
         return await get(url, AbortSignal.timeout(timeoutMs), MAX_REDIRECTS)
       } catch (error) {
-        throw toFailure(error, whom)
+        throw requestFailure(error, whom)
       }
     },
     async post(url, headers, body, whom) {
@@ -115,7 +116,7 @@ function createRequests(
         const answer = await request(url, { method: 'POST', signal, headers: { ...common, ...headers }, body })
         return { status: answer.statusCode, body: parse(await readBody(answer.body, maxBytes)) }
       } catch (error) {
-        throw toFailure(error, whom)
+        throw requestFailure(error, whom)
       }
     }
   }

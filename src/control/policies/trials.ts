@@ -1,23 +1,34 @@
-import { allServers, parseAllowList } from '../domain/policy/allow-list.ts'
-import type { CompileCondition } from '../domain/policy/condition.ts'
-import { applies, judge, type Permit } from '../domain/policy/permit.ts'
-import type { PolicyRule } from '../domain/policy/rule.ts'
-import type { PolicyItem } from '../domain/policy/target.ts'
-import { splitName } from '../domain/names.ts'
-import { invalid, notFound } from '../lib/errors.ts'
-import { kinds, type Catalog, type Item } from '../catalog/catalog.ts'
-import { compilePermits, type Permits } from '../catalog/permits.ts'
-import { anyByUri, globalScope, resourceOf, scopeAt } from '../catalog/scope.ts'
-import { conditionTest } from '../mcp/policy-gate.ts'
-import type { ItemKind } from '../registry/model/model.ts'
-import type { EffectiveItem, PolicyDecision } from '../schemas/policy.ts'
-import { restName } from './item-records.ts'
-import { wholeView } from './rest-view.ts'
+import { allServers } from '../../domain/policy/allow-list.ts'
+import { isMet, judge, type Permit } from '../../domain/policy/permit.ts'
+import type { PolicyRule } from '../../domain/policy/rule.ts'
+import type { Subject } from '../../domain/policy/subject.ts'
+import type { PolicyItem } from '../../domain/policy/target.ts'
+import { splitName } from '../../domain/names.ts'
+import { invalid, notFound } from '../../lib/errors.ts'
+import { kinds, type Catalog, type Item } from '../../catalog/catalog.ts'
+import type { Permits } from '../../catalog/permits.ts'
+import { anyByUri } from '../../catalog/item-lookup.ts'
+import { resourceOf } from '../../catalog/resource-resolution.ts'
+import { globalScope, scopeAt } from '../../catalog/scope.ts'
+import { factsOf } from '../../mcp/policy-gate.ts'
+import type { ItemKind } from '../../registry/model/model.ts'
+import type { EffectiveItem, PolicyDecision } from '../../schemas/policy.ts'
+import { restName } from '../item-records.ts'
+import { permitsAfter, type PolicyChangeOptions } from './change.ts'
+import { createSubjects, type Permitted } from './subjects.ts'
+import { wholeView } from '../rest-view.ts'
 
-/** Caller of a trial: exactly one of the names. `endpoint`: name of a tool group; absent for the global endpoint. */
+/**
+ * Caller of a trial: exactly one of a user, an MCP client, and a person in some groups who need not exist. `endpoint`:
+ * name of a tool group; absent for the global endpoint.
+ */
 export interface TrialCaller {
   readonly user?: string | undefined
   readonly client?: string | undefined
+  /** Groups of the identity provider. */
+  readonly groups?: readonly string[] | undefined
+  /** `client_id` of the OAuth client through which the person calls. */
+  readonly oauth_client?: string | undefined
   readonly endpoint?: string | undefined
 }
 
@@ -27,6 +38,8 @@ export interface Trial extends TrialCaller {
   /** Qualified name, or URI of a resource. */
   readonly name: string
   readonly args?: Readonly<Record<string, unknown>> | undefined
+  /** Scopes of the caller's token. */
+  readonly scopes?: readonly string[] | undefined
   /** Policies that are not stored; each replaces the stored one of its name. */
   readonly with?: readonly PolicyRule[] | undefined
 }
@@ -39,22 +52,26 @@ export interface PolicyTrials {
   effective(caller: TrialCaller): EffectiveItem[]
 }
 
-export interface PolicyTrialOptions {
+export interface PolicyTrialOptions extends PolicyChangeOptions {
   readonly catalog: () => Catalog
-  readonly load: () => Promise<CompileCondition>
-  /** Rejects with a 400 AppError if the policy could not be stored. */
-  readonly check: (rule: PolicyRule) => Promise<void>
 }
 
 /** Returns the caller with the allow list that decides without policies. */
-function subjectOf({ principals }: Catalog, { user, client }: TrialCaller) {
-  if ((user === undefined) === (client === undefined)) throw invalid('name either a "user" or a "client"')
-  const stored = principals
-    .map((principal) => principal.stored)
-    .find(({ kind, name }) => (kind === 'client' ? name === client : name === user))
-  if (!stored) throw user === undefined ? notFound('client', client!) : notFound('user', user)
-  const { kind, name } = stored
-  return { subject: { kind, name }, allowed: kind === 'client' ? parseAllowList(stored.allowed_servers) : allServers }
+function subjectOf(catalog: Catalog, caller: TrialCaller): Permitted {
+  const { user, client, groups, oauth_client: oauthClient } = caller
+  if ([user, client, groups].filter((each) => each !== undefined).length !== 1)
+    throw invalid('name a "user", a "client", or the "groups" of a person')
+  if (groups) {
+    const teams = catalog.people.teamsOfGroups(groups)
+    return { subject: { kind: 'user', name: '', groups, teams, oauthClient }, allowed: allServers }
+  }
+  const kind = user === undefined ? 'client' : 'user'
+  const name = user ?? client!
+  const found = createSubjects(catalog).of(kind, name)
+  if (!found) throw notFound(kind, name)
+  if (kind === 'user') return { ...found, subject: { ...found.subject, oauthClient } }
+  if (oauthClient !== undefined) throw invalid('an MCP client does not call through an OAuth client')
+  return found
 }
 
 function checkEndpoint(catalog: Catalog, { endpoint }: TrialCaller): void {
@@ -84,26 +101,14 @@ function hiddenBy(catalog: Catalog, item: PolicyItem & Partial<Pick<Item, 'enabl
   return isServed ? undefined : 'group'
 }
 
-export function createPolicyTrials({ catalog, load, check }: PolicyTrialOptions): PolicyTrials {
-  const permitsWith = async (current: Catalog, rules: readonly PolicyRule[]): Promise<Permits> => {
-    if (rules.length === 0) return current.permits
-    for (const rule of rules) await check(rule)
-    const names = new Set(rules.map(({ name }) => name))
-    const all = [...current.policies.filter(({ name }) => !names.has(name)), ...rules]
-    const compileCondition = all.some(({ when }) => when !== null) ? await load() : undefined
-    return compilePermits(all, current.groups, { byDefault: current.permits.byDefault, compileCondition })
-  }
-  const matchesOf = (
-    permits: Permits,
-    trial: Trial,
-    item: PolicyItem,
-    subject: ReturnType<typeof subjectOf>['subject']
-  ) => {
-    const test = conditionTest(subject, item, JSON.stringify(trial.args ?? {}))
+export function createPolicyTrials(options: PolicyTrialOptions): PolicyTrials {
+  const { catalog } = options
+  const matchesOf = (permits: Permits, trial: Trial, item: PolicyItem, subject: Subject) => {
+    const { test, scopes } = factsOf(subject, item, JSON.stringify(trial.args ?? {}))
     return permits.policies.matching(subject, item).map((each) => {
-      const { name, effect, mode } = each.rule
+      const { name, effect, mode, requireScopes } = each.rule
       let hasFailed = false
-      const isMet = applies(each, (condition) => {
+      const isTrue = isMet(each, (condition) => {
         try {
           return test(condition)
         } catch (error) {
@@ -111,31 +116,33 @@ export function createPolicyTrials({ catalog, load, check }: PolicyTrialOptions)
           throw error
         }
       })
-      const condition = each.condition === null ? {} : { condition: hasFailed ? 'error' : isMet ? 'true' : 'false' }
-      return { policy: name, effect, mode, ...condition } as PolicyDecision['matched'][number]
+      const condition = each.condition === null ? {} : { condition: hasFailed ? 'error' : isTrue ? 'true' : 'false' }
+      const missing = requireScopes.filter((scope) => !scopes.includes(scope))
+      const scoped = requireScopes.length === 0 ? {} : { missing_scopes: missing }
+      return { policy: name, effect, mode, ...condition, ...scoped } as PolicyDecision['matched'][number]
     })
   }
   return {
     async simulate(trial) {
       const current = catalog()
-      const { subject, allowed } = subjectOf(current, trial)
+      const { subject: caller, allowed } = subjectOf(current, trial)
+      const subject = { ...caller, scopes: trial.scopes }
       checkEndpoint(current, trial)
-      const permits = await permitsWith(current, trial.with ?? [])
+      const permits = await permitsAfter(current, { with: trial.with }, options)
       const item = findItem(current, trial)
       if (!item) return { decision: 'deny', default: 'deny', matched: [], hidden_by: 'server' }
       const permit = permits.ofSubject(subject, allowed)
       const byDefault = permits.fallbackOf(subject.kind, allowed).decide(item).verdict === 'yes'
-      const { isAllowed, rule } = judge(
-        permit.decide(item),
-        conditionTest(subject, item, JSON.stringify(trial.args ?? {}))
-      )
+      const facts = factsOf(subject, item, JSON.stringify(trial.args ?? {}))
+      const { isAllowed, rule, scopes } = judge(permit.decide(item), facts)
       const hidden = hiddenBy(current, item, trial.endpoint) ?? (isAllowed ? undefined : rule ? 'policy' : 'default')
       return {
         decision: hidden === undefined ? 'allow' : 'deny',
         default: byDefault ? 'allow' : 'deny',
         matched: matchesOf(permits, trial, item, subject),
         ...(hidden && { hidden_by: hidden }),
-        ...(rule && { policy: rule.name })
+        ...(rule && { policy: rule.name }),
+        ...(scopes && hidden === 'policy' && { scopes })
       }
     },
 

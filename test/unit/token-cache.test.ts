@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createTokenCache, type Verified } from '../../src/identity/token-cache.ts'
+import { AppError } from '../../src/lib/errors.ts'
+import { sha256 } from './stored.ts'
+
+const from = '192.0.2.1'
+
+/** Returns a cache whose clock and answers the test chooses. */
+function createWorld() {
+  const world = {
+    now: 1_000,
+    isCurrent: true,
+    asked: 0,
+    answer: async (): Promise<Verified | null> => ({
+      signedIn: {
+        signIn: { kind: 'grant', principalId: 'alice', credential: sha256('x'), issuedAt: 0, expiresAt: 601_000 }
+      },
+      isCurrent: () => world.isCurrent
+    })
+  }
+  const verify = async () => {
+    world.asked++
+    return world.answer()
+  }
+  return { world, tokens: createTokenCache({ maxLength: 100, verify, now: () => world.now }) }
+}
+
+test('a token is verified once, until it expires or does not count any more', async () => {
+  const { world, tokens } = createWorld()
+  const first = await tokens.check('one', from)
+  assert.ok(first && first !== 'busy')
+  assert.equal(tokens.check('one', from), first)
+  await tokens.check('other', from)
+  assert.equal(world.asked, 2)
+  world.isCurrent = false
+  assert.equal(tokens.check('one', from), null)
+  world.isCurrent = true
+  world.now = 601_000 + 30_000
+  assert.equal(tokens.check('other', from), null)
+})
+
+test('a refused token is not looked at again for 30 seconds, one that could not be judged is at once', async () => {
+  const { world, tokens } = createWorld()
+  const { answer } = world
+  world.answer = async () => null
+  assert.equal(await tokens.check('refused', from), null)
+  world.answer = () => Promise.reject(new AppError(403, 'the person may not sign in'))
+  assert.equal(await tokens.check('not admitted', from), null)
+  world.answer = () => Promise.reject(new AppError(503, 'the keys cannot be read'))
+  await assert.rejects(async () => tokens.check('unknown', from), { statusCode: 503 })
+  world.answer = answer
+  assert.deepEqual([tokens.check('refused', from), tokens.check('not admitted', from)], [null, null])
+  assert.ok(await tokens.check('unknown', from))
+  world.now += 30_000
+  assert.ok(await tokens.check('refused', from))
+})
