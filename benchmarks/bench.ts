@@ -42,6 +42,8 @@ export interface GatewayOptions {
   /** Default: an empty store, on PostgreSQL if available. */
   readonly place?: StoreLocation
   readonly adminHeaders?: Headers
+  /** Default: a free one. */
+  readonly port?: number
   /** Folder of the built sources to start. Default: this checkout. */
   readonly checkout?: string
 }
@@ -166,8 +168,8 @@ export async function withBench<T>(
       addCleanup(running.stop)
       return served(running, `http://127.0.0.1:${port}`, '/health')
     },
-    async gateway({ env, place: given, adminHeaders = {}, checkout } = {}) {
-      const port = await freePort()
+    async gateway({ env, place: given, adminHeaders = {}, checkout, port: wanted } = {}) {
+      const port = wanted ?? (await freePort())
       const running = startGateway(port, given ?? (await place()), env, checkout)
       addCleanup(running.stop)
       const serving = await served(running, `http://127.0.0.1:${port}`, '/ready')

@@ -25,7 +25,7 @@ function chosen(): readonly Row[] {
   if (options.only === undefined) return rows
   const wanted = new Set(options.only.split(',').map(Number))
   const found = rows.filter(({ numbers }) => numbers.some((number) => wanted.has(number)))
-  if (found.length === 0) throw new Error(`--only takes numbers of rows, 1 to 13, separated by commas`)
+  if (found.length === 0) throw new Error(`--only takes numbers of rows, 1 to 15, separated by commas`)
   return found
 }
 

@@ -7,6 +7,7 @@ import { restCalls } from './rest.ts'
 import type { Row } from './row.ts'
 import { sessionCalls } from './sessions.ts'
 import { idleMemory, starts } from './start.ts'
+import { signedInCalls } from './sign-in.ts'
 import { stdioCalls } from './stdio-calls.ts'
 import { stdioSpares } from './stdio-spares.ts'
 import { streams } from './streams.ts'
@@ -25,5 +26,6 @@ export const rows: readonly Row[] = [
   idleStreams,
   registrySize,
   starts,
-  idleMemory
+  idleMemory,
+  signedInCalls
 ]

@@ -4,7 +4,8 @@ import { calls, modernRequest, times, type Headers } from '../requests.ts'
 import { client, enterpriseGateway, server } from './enterprise-gateway.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
 
-function candidate(name: string, { pid, url, mcp }: Gateway, headers: Headers): Candidate {
+/** Calls of a small tool with these headers. */
+export function callCandidate(name: string, { pid, url, mcp }: Gateway, headers: Headers): Candidate {
   const request = modernRequest(mcp, 'tools/call', { name: 'bench__echo', arguments: { message: 'hello' } }, headers)
   return {
     name,
@@ -25,9 +26,9 @@ export const enterpriseCalls: Row = {
     const development = await bench.gateway()
     await development.register('bench', server(url))
     const candidates = [
-      candidate('enterprise', await enterpriseGateway(bench, url), client),
-      candidate('with call log', await enterpriseGateway(bench, url, { TOWPATH_CALL_LOG: 'on' }), client),
-      candidate('development', development, {})
+      callCandidate('enterprise', await enterpriseGateway(bench, url), client),
+      callCandidate('with call log', await enterpriseGateway(bench, url, { TOWPATH_CALL_LOG: 'on' }), client),
+      callCandidate('development', development, {})
     ]
     const [plain, logged, open] = (await compare(bench, candidates)) as [Measurement, Measurement, Measurement]
     const reference = 'itself in development mode'

@@ -5,27 +5,18 @@ import { calls, modernRequest, times } from '../requests.ts'
 import { median } from '../statistics.ts'
 import { until } from '../../test/until.ts'
 import { client, enterpriseGateway, enterpriseOptions } from './enterprise-gateway.ts'
+import { inTurns } from './in-turns.ts'
 import type { Row } from './row.ts'
 
 const TOOLS = 20
 const full = { servers: 1_000, groups: 200, clients: 500 }
 const quick = { servers: 50, groups: 10, clients: 25 }
-/** Concurrent registrations. */
-const ABREAST = 8
 const WRITES = 20
 const QUICK_WRITES = 6
 const STARTS = 3
 const PER_SECOND = 100
 
 const nameOf = (index: number) => `server_${index}`
-
-async function inTurns(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
-  let next = 0
-  const worker = async () => {
-    while (next < count) await work(next++)
-  }
-  await Promise.all(times(ABREAST, worker))
-}
 
 async function fill({ register, admin }: Gateway, upstreamUrl: string, size: typeof full): Promise<void> {
   const url = `${upstreamUrl}/mcp?tools=${TOOLS}`

@@ -1,0 +1,132 @@
+import { connectClient } from '../../test/fixtures/identity-provider/gateway.ts'
+import { startIdentityProvider } from '../../test/fixtures/identity-provider/provider.ts'
+import { freePort, type Bench, type Gateway } from '../bench.ts'
+import { compare, errorsOf, type Measurement } from '../compare.ts'
+import type { Outcome } from '../outcome.ts'
+import type { Headers } from '../requests.ts'
+import { median } from '../statistics.ts'
+import { callCandidate } from './enterprise.ts'
+import { enterpriseOptions, server } from './enterprise-gateway.ts'
+import { inTurns } from './in-turns.ts'
+import { cpuOutcome, type Row } from './row.ts'
+
+const SERVERS = 20
+const TOOLS = 36
+const full = { users: 2_000, rules: 200 }
+const quick = { users: 50, rules: 20 }
+const WRITES = 20
+
+/** Gateway where people sign in, and the headers of a person's client. */
+interface SignedIn {
+  readonly gateway: Gateway
+  readonly headers: Headers
+}
+
+async function post({ admin }: Gateway, path: string, body: object): Promise<void> {
+  await (await admin('POST', path, body)).text()
+}
+
+/** Starts a gateway with a provider in this process; alice, who is in the group `sre`, has let a client in. */
+async function signedInGateway(bench: Bench, upstreamUrl: string, fill: (gateway: Gateway) => Promise<void>) {
+  const port = await freePort()
+  const publicUrl = `http://127.0.0.1:${port}`
+  const idp = await startIdentityProvider({ redirectUris: [`${publicUrl}/auth/callback`] })
+  bench.addCleanup(() => idp.close())
+  const options = enterpriseOptions({
+    TOWPATH_PUBLIC_URL: publicUrl,
+    TOWPATH_AUTH: 'embedded',
+    TOWPATH_OIDC_ISSUER: idp.issuer,
+    TOWPATH_OIDC_CLIENT_ID: idp.clientId,
+    TOWPATH_OIDC_CLIENT_SECRET: idp.clientSecret
+  })
+  const gateway = await bench.gateway({ ...options, port })
+  await gateway.register('bench', server(upstreamUrl))
+  const targets = { servers: ['bench'] }
+  await post(gateway, '/policies', { name: 'sre', effect: 'allow', subjects: { groups: ['sre'] }, targets })
+  await fill(gateway)
+  const provider = { ...idp, credentials: (login: string) => ({ login, password: 'any' }) }
+  const { tokens } = await connectClient({ url: publicUrl, publicUrl, provider })
+  return { gateway, headers: { authorization: `Bearer ${tokens.access_token}` } } satisfies SignedIn
+}
+
+/** Rules over 20 servers, 40 groups and 30 clients; a tenth of them have conditions on arguments. */
+const ruleOf = (index: number) => ({
+  name: `rule_${index}`,
+  effect: index % 5 === 4 ? 'deny' : 'allow',
+  subjects:
+    index % 2 === 0 ? { groups: [index % 40 === 0 ? 'sre' : `group_${index % 40}`] } : { clients: [`c${index % 30}`] },
+  targets: { servers: [`server_${index % SERVERS}`], tools: [`tool_${index % TOOLS}`, 'get_*'] },
+  ...(index % 10 === 0 && { when: 'args.message.size() < 100' })
+})
+
+async function addServers({ register }: Gateway, upstreamUrl: string): Promise<void> {
+  const url = `${upstreamUrl}/mcp?tools=${TOOLS}`
+  await inTurns(SERVERS, (index) => register(`server_${index}`, { transport: 'streamable_http', url }))
+}
+
+/** Returns the milliseconds of each write until it is served. */
+async function write({ admin }: Gateway): Promise<number[]> {
+  const took: number[] = []
+  for (let index = 0; index < WRITES; index++) {
+    const verb = index % 2 === 0 ? 'disable' : 'enable'
+    const begun = performance.now()
+    await (await admin('POST', `/tools/${verb}?entity=server_0__tool_1`)).text()
+    took.push(performance.now() - begun)
+  }
+  return took
+}
+
+/** Rows of people who sign in, and PO-14 of the black-box checks: policies against almost none. */
+export const signedInCalls: Row = {
+  numbers: [14, 15],
+  work: '`tools/call` 200 B of people who sign in, and policies',
+  limitSeconds: 300,
+  async run(bench) {
+    const size = bench.isQuick ? quick : full
+    const { url } = await bench.target('upstream.ts')
+    const development = await bench.gateway()
+    await development.register('bench', server(url))
+    const plain = await signedInGateway(bench, url, (gateway) => addServers(gateway, url))
+    const ruled = await signedInGateway(bench, url, async (gateway) => {
+      await addServers(gateway, url)
+      await inTurns(size.users, (index) => post(gateway, '/users', { name: `user_${index}` }))
+      await inTurns(size.rules - 1, (index) => post(gateway, '/policies', ruleOf(index)))
+    })
+    const measured = await compare(bench, [
+      callCandidate('signed in', plain.gateway, plain.headers),
+      callCandidate('with rules', ruled.gateway, ruled.headers),
+      callCandidate('development', development, {})
+    ])
+    const [jwt, rules, open] = measured as [Measurement, Measurement, Measurement]
+    const [before, after] = [await write(plain.gateway), await write(ruled.gateway)]
+    const amount = `${size.rules} policies, ${SERVERS * TOOLS} tools, ${size.users.toLocaleString('en')} users`
+    return [
+      cpuOutcome(
+        {
+          row: 14,
+          work: '`tools/call` 200 B, access token of a person',
+          reference: 'itself in development mode',
+          atMost: 1.1
+        },
+        jwt,
+        open
+      ),
+      cpuOutcome(
+        { row: 15, work: `the same with ${amount}`, reference: 'itself with one policy', atMost: 1.05 },
+        rules,
+        jwt
+      ),
+      {
+        row: 15,
+        work: amount,
+        reference: 'itself with one policy',
+        measure: 'a write until it is served, more than without them',
+        goal: { atMost: 20, unit: 'ms' },
+        value: median(after) - median(before),
+        unit: 'ms',
+        errors: errorsOf(rules, jwt),
+        note: `${median(after).toFixed(1)} ms against ${median(before).toFixed(1)} ms`
+      } satisfies Outcome
+    ]
+  }
+}
