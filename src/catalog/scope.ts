@@ -47,8 +47,13 @@ export interface Scope {
   decide(item: PolicyItem): Decision
   /** Decides on a resource of `servers`, listed or not, by the URI at its server. */
   decideUri(server: CatalogServer, uri: string): Decision
-  /** Returns a tool or prompt by its listed name. */
+  /** Returns a tool or prompt by its listed name, a tool also by the name that `ownNamed` accepts. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
+  /**
+   * Returns the tool that an interface means by the name at its server (mcp-proxy.md#apps), which may be disabled or
+   * denied; undefined unless exactly one server with an interface in scope has a tool of this name.
+   */
+  ownNamed(name: string): Item | undefined
   /**
    * Resolves a resource URI (mcp-proxy.md#resource-uris). With `guesses` (the default), a URI that no server lists
    * resolves to `sender`, the name of the server that sent the caller this URI, else to the only candidate.
@@ -125,6 +130,14 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     const split = splitName(listedName)
     return split && catalog.server(split.server)?.find(kind, split.name)
   }
+  let lazyAppServers: readonly CatalogServer[] | undefined
+  const appServers = () => (lazyAppServers ??= servers.filter(({ appTools }) => appTools.some(includes)))
+  const ownNamed = (name: string): Item | undefined => {
+    // such a name always means the server that it names, even one that is gone
+    if (isBare || splitName(name)) return undefined
+    const found = appServers().flatMap((server) => server.find('tool', name) ?? [])
+    return found.length === 1 && found[0]!.name === name ? found[0] : undefined
+  }
   /** Key of the server's included items among listings; empty if all are included. */
   const keyOf = (server: CatalogServer, kind: ItemKind) => {
     const { isWhole, names, contentHash: ofPart } = partOf(server)!
@@ -157,9 +170,10 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     decide: permit.decide,
     decideUri: (server, uri) => decideUri(permit, server, uri),
     find(kind, listedName) {
-      const item = lookUp(kind, listedName)
+      const item = lookUp(kind, listedName) ?? (kind === 'tool' ? ownNamed(listedName) : undefined)
       return item && includes(item) ? item : undefined
     },
+    ownNamed,
     resolve,
     skillAt(uri) {
       const target = resolve(uri)

@@ -215,7 +215,8 @@ export class TargetResolver {
     observation?: Observation
   ) {
     const { refusals, redactorOf } = this.#options
-    const server = refusals.auditOutOfScope(context, kind, name)
+    const ownNamed = kind === 'tool' ? context.scope.ownNamed(name) : undefined
+    const server = refusals.auditOutOfScope(context, kind, ownNamed?.publicName ?? name)
     if (server) observation?.keepRefused(argumentsOf(context), (text) => redactorOf(server)(text))
     return refuse(context, `Unknown ${kind}: ${name}`, data)
   }

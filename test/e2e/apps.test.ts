@@ -74,3 +74,36 @@ test('EX-01 every tool of five published app servers behind one endpoint shows i
     assert.equal(servers.size, names.length)
   }
 })
+
+/** Returns the names by which an interface calls tools, as its script has them. */
+const calledNames = ({ contents }: App): string[] =>
+  [...JSON.stringify(contents).matchAll(/callServerTool\(\{name:\\"([\w-]+)\\"/g)].map(([, name]) => name!)
+
+test('interfaces of published app servers call the tools of their servers by the names in their scripts', async (t) => {
+  const gateway = await startGateway(t)
+  const callers = new Map<string, string[]>()
+  for (const name of names) {
+    await gateway.register({ name, transport: 'stdio', command: process.execPath, args: argsOf(name) })
+    const called = (await appsOf(await connectDirectly(t, name))).flatMap(calledNames)
+    for (const tool of called) callers.set(tool, [...(callers.get(tool) ?? []), name])
+    await gateway.post('/api/v0/tool-groups', { name, included_servers: [name] })
+  }
+  const all = [...callers.values()].flat()
+  assert.ok(all.length >= 3, `servers whose interfaces call tools: ${all.join(' ')}`)
+  for (const connect of [connectV1, connectV2, connectSse]) {
+    const together = (await connect(t, gateway.url)) as Client
+    for (const [tool, servers] of callers) {
+      const call = { name: tool, arguments: {} }
+      if (servers.length > 1) await assert.rejects(together.callTool(call), /Unknown tool/)
+      else assert.ok((await together.callTool(call)).content)
+      for (const server of servers) {
+        const alone = (await connect(t, `${gateway.url}/v0/groups/${server}`)) as Client
+        const [given, wanted] = [
+          await alone.callTool(call),
+          await alone.callTool({ ...call, name: `${server}__${tool}` })
+        ]
+        assert.deepEqual([given.isError, Object.keys(given)], [wanted.isError, Object.keys(wanted)], server)
+      }
+    }
+  }
+})
