@@ -67,6 +67,8 @@ export interface CatalogServer {
   readonly stored: StoredServer
   readonly name: string
   readonly enabled: boolean
+  /** True if `allow` policies believe the annotations of its tools. */
+  readonly trustsAnnotations: boolean
   /** Items of the upstream's lists that are not served, if any. */
   readonly leftOut: LeftOut | undefined
   /** Stored items that are not in `items`. */
@@ -236,6 +238,7 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
     stored,
     name: stored.name,
     enabled: stored.enabled,
+    trustsAnnotations: stored.settings.trusted_annotations === true,
     get leftOut() {
       if (leftOut === null) leftOut = leftOutOf([...unusable, ...kinds.flatMap(items)], stored.leftOut)
       return leftOut

@@ -27,6 +27,8 @@ export interface ServerRecord extends LeftOutRecord {
   readonly session_mode: string
   /** False if its tools are served without their interfaces; else absent. */
   readonly apps?: false
+  /** True if `allow` policies believe the annotations of its tools; else absent. */
+  readonly trusted_annotations?: true
   readonly notes?: readonly string[]
   readonly enabled: boolean
   /** ISO time until which the contents of its calls are recorded; absent if they are not. */
@@ -86,6 +88,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
     ...(isStdio && Object.keys(env).length > 0 ? { env: isAdministrator(caller) ? env : masked(env) } : {}),
     session_mode,
     ...(settings.apps === false ? { apps: false } : {}),
+    ...(settings.trusted_annotations ? { trusted_annotations: true } : {}),
     enabled,
     ...recordingMember(stored),
     ...(notes.length > 0 ? { notes } : {})

@@ -103,6 +103,7 @@ export function toServerConfig(input: ServerInput): ServerConfig {
     session_mode,
     ...definedMembers({ description }),
     ...(input.apps === false ? { apps: false } : {}),
+    ...(input.trusted_annotations ? { trusted_annotations: true } : {}),
     ...(transport === 'stdio' ? stdioMembers(input) : httpMembers(input)),
     ...(transport === 'streamable_http' ? oauthMembers(input) : {})
   }

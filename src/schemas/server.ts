@@ -68,6 +68,9 @@ export const Server = Type.Object(
     env: Type.Optional(Type.Unsafe<Readonly<Record<string, string>>>(Type.Record(Type.String(), Type.String()))),
     session_mode: Type.Unsafe<string>(SessionMode),
     apps: Type.Optional(Type.Boolean({ description: 'false: tools are served without their interfaces; else absent' })),
+    trusted_annotations: Type.Optional(
+      Type.Boolean({ description: 'true: `allow` policies believe the annotations of its tools; else absent' })
+    ),
     enabled: Type.Boolean(),
     recorded_until: Type.Optional(
       Type.String({
@@ -152,6 +155,13 @@ export const ServerInput = Type.Object(
         description:
           'false: the tools of the server are served without their interfaces (MCP Apps), so that no client shows ' +
           'them. Default: true'
+      })
+    ),
+    trusted_annotations: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: policies with the effect `allow` may go by the annotations of its tools, such as `readOnlyHint`, ' +
+          'which the server writes itself and can change at any time. Default: false'
       })
     )
   },

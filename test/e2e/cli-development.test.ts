@@ -18,25 +18,35 @@ async function start(t: TestContext) {
   return { gateway, recorder, cli }
 }
 
-test('a server is registered without its interfaces, which export and apply keep', async (t) => {
+test('a server is registered without its interfaces and with trusted annotations, which export and apply keep', async (t) => {
   const gateway = await startGateway(t)
   const recorder = await startRecorder(null)
   addCleanup(t, recorder.close)
   const cli = await commandLine(t, { TOWPATH_REGISTRY: gateway.url })
-  const registered = await cli(['register', 'alpha', '--url', recorder.url, '--no-apps', '--json'])
-  assert.deepEqual([registered.code, registered.json.apps], [0, false], registered.err)
-  assert.match((await cli(['describe', 'server', 'alpha'])).out, /^apps: +off$/m)
-  assert.equal((await cli(['register', '-c', 'x.json', '--no-apps'])).code, 2)
+  const flags = ['--no-apps', '--trusted-annotations']
+  const registered = await cli(['register', 'alpha', '--url', recorder.url, ...flags, '--json'])
+  const chosen = ({ apps, trusted_annotations }: Record<string, unknown>) => [apps, trusted_annotations]
+  assert.deepEqual([registered.code, ...chosen(registered.json)], [0, false, true], registered.err)
+  const described = (await cli(['describe', 'server', 'alpha'])).out
+  assert.match(described, /^apps: +off$/m)
+  assert.match(described, /^annotations: +trusted by policies$/m)
+  for (const flag of flags) assert.equal((await cli(['register', '-c', 'x.json', flag])).code, 2)
   const folder = join(cli.home, 'exported')
   assert.equal((await cli(['export', '-d', folder])).code, 0)
   const file = join(folder, 'servers/alpha.json')
   const config = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>
-  assert.equal(config.apps, false)
-  const { apps: _apps, ...usual } = config
-  await writeFile(file, JSON.stringify(usual))
-  const applied = await cli(['apply', '-f', folder, '--json'])
-  assert.equal(applied.code, 0, applied.err)
-  assert.equal((await cli(['get', 'server', 'alpha', '--json'])).json.apps, undefined)
+  assert.deepEqual(chosen(config), [false, true])
+  const { apps: _apps, trusted_annotations: _trusted, ...usual } = config
+  const stored = async () => chosen((await cli(['get', 'server', 'alpha', '--json'])).json)
+  for (const [wanted, expected] of [
+    [usual, [undefined, undefined]],
+    [config, [false, true]]
+  ] as const) {
+    await writeFile(file, JSON.stringify(wanted))
+    const applied = await cli(['apply', '-f', folder, '--json'])
+    assert.equal(applied.code, 0, applied.err)
+    assert.deepEqual(await stored(), expected)
+  }
 })
 
 test('a server is registered, read, switched, tested, replaced and removed, in development mode', async (t) => {

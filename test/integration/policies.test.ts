@@ -270,7 +270,7 @@ test('PO-07 a policy that could be wrong is refused with its place, stored ones 
     [{ effect: 'allow', subjects: { users: [] }, targets: { servers: ['crm'] } }, /subjects\.users: the list is empty/],
     [{ effect: 'allow', subjects: { users: ['a'] }, targets: { tools: [] } }, /targets\.tools: the list is empty/],
     [{ effect: 'allow', subjects: { oauth_client: ['a'] } }, /oauth_client/],
-    [{ effect: 'allow', targets: { annotations: { readOnly: true } } }, /annotations/]
+    [{ effect: 'allow', targets: { prompts: ['a'], annotations: { readOnly: true } } }, /annotations/]
   ]
   for (const [rule, error] of bad) {
     for (const path of ['/policies', '/policies/validate']) {

@@ -43,7 +43,7 @@ test('CR-F5: the switch for unannounced PKCE is configuration, and false is the 
   )
 })
 
-test('switched-off apps are configuration of every transport, and true is the same as absent', () => {
+test('switched-off apps and trusted annotations are configuration of every transport, and the default is the same as absent', () => {
   for (const server of [
     { name: 's', transport: 'stdio', command: 'x' },
     { name: 's', transport: 'sse', url: 'http://u/' }
@@ -51,6 +51,9 @@ test('switched-off apps are configuration of every transport, and true is the sa
     const usual = normalise('server', server)
     assert.deepEqual(normalise('server', { ...server, apps: true }), usual)
     assert.deepEqual(normalise('server', { ...server, apps: false }), { ...usual, apps: false })
+    const trusted = { ...usual, trusted_annotations: true }
+    assert.deepEqual(normalise('server', { ...server, trusted_annotations: true }), trusted)
+    assert.deepEqual(normalise('server', { ...server, trusted_annotations: false }), usual)
   }
 })
 

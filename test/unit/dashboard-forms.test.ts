@@ -39,6 +39,8 @@ test('what is stored and not shown goes back as null, which keeps it', () => {
   assert.equal(toUpdate({ ...formOf(remote), apps: false }).apps, false)
   const off = formOf(view('stdio', { command: 'npx', apps: false }))
   assert.deepEqual([off.apps, toUpdate(off).apps], [false, false])
+  assert.equal(toUpdate({ ...formOf(remote), trusted_annotations: true }).trusted_annotations, true)
+  assert.equal(toUpdate(formOf(view('stdio', { command: 'npx', trusted_annotations: true }))).trusted_annotations, true)
   const local = view('stdio', { command: 'npx', args: ['-y', 'a b', '--token', '***'], env_keys: ['TOKEN'] })
   assert.deepEqual(toUpdate(formOf(local)), {
     ...{ transport: 'stdio', session_mode: 'stateful', command: 'npx', env: { TOKEN: null } },

@@ -88,6 +88,8 @@ test('a bare map, one entry without a name, a registration, and an array of thos
   assert.deepEqual(good(registration), registration)
   const { apps: _apps, ...usual } = registration
   assert.deepEqual(good({ ...registration, apps: true }), usual)
+  const trusting = one({ ...registration, trusted_annotations: true })
+  assert.deepEqual(trusting.ignored, ['trusted_annotations'], 'a text from somewhere must not make policies trust it')
   assert.deepEqual(
     all([registration, { mcpServers: { x: { command: 'x' } } }, { name: 'y', command: 'y' }]).map(({ name }) => name),
     ['r', 'x', 'y']

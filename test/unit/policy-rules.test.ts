@@ -26,7 +26,7 @@ test('PO-07 a rule that is too wide, contradictory or too long is refused with i
     assert.match(problems({ subjects: { [list]: [] } }), new RegExp(`^subjects\\.${list}: the list is empty`))
   for (const list of ['servers', 'groups', 'tools', 'prompts', 'resources'])
     assert.match(problems({ targets: { [list]: [] } }), new RegExp(`^targets\\.${list}: the list is empty`))
-  assert.match(problems({ effect: 'allow', targets: { annotations: { readOnly: true } } }), /^targets\.annotations: /)
+  assert.equal(problems({ effect: 'allow', everyone: false, targets: { annotations: { readOnly: true } } }), '')
   assert.match(problems({ effect: 'deny', targets: { prompts: ['a'], annotations: { readOnly: true } } }), /^targets\./)
   assert.match(problems({ subjects: { users: Array<string>(201).fill('a') } }), /^subjects\.users: at most 200/)
   assert.match(problems({ when: 'é'.repeat(POLICY_LIMITS.conditionBytes / 2 + 1) }), /^when: longer than 2048 bytes/)
@@ -85,6 +85,33 @@ test('annotations of a tool have the defaults of MCP, and only tools have them',
   assert.equal(permit.decide(annotated('true')).verdict, 'no')
   assert.equal(permit.decide(annotated(true)).verdict, 'yes')
   assert.equal(permit.decide({ ...tool('t'), kind: 'prompt' }).verdict, 'yes')
+})
+
+test('an allow goes by annotations only at servers whose annotations are trusted, and never widens what it names', () => {
+  const allow = policyRule('allow', { targets: { tools: ['get_*'], annotations: { readOnly: true } } })
+  const permit = permitOf([allow])
+  const item = (name: string, trustsAnnotations: boolean, hints?: object): PolicyItem => ({
+    ...tool(name),
+    server: { name: 'k8s', trustsAnnotations },
+    stored: { definition: JSON.stringify({ name, ...(hints && { annotations: hints }) }) }
+  })
+  const verdict = (...of: Parameters<typeof item>) => permit.decide(item(...of)).verdict
+  assert.equal(verdict('get_pods', true, { readOnlyHint: true }), 'yes')
+  assert.equal(verdict('get_pods', false, { readOnlyHint: true }), 'no')
+  assert.equal(verdict('get_pods', true, { readOnlyHint: 'true' }), 'no')
+  assert.equal(verdict('get_pods', true), 'no')
+  assert.equal(verdict('delete_pod', true, { readOnlyHint: true }), 'no')
+  assert.equal(permit.decide({ ...item('get_pods', true), kind: 'prompt' }).verdict, 'no')
+  assert.equal(permit.decide(tool('get_pods')).verdict, 'no')
+  assert.equal(permit.reach('k8s'), 'some')
+  const alone = permitOf([policyRule('allow', { targets: { annotations: { destructive: false } } })])
+  assert.equal(alone.decide(item('drop', true)).verdict, 'no', 'a tool without the hint counts as destructive')
+  assert.equal(alone.decide(item('drop', true, { destructiveHint: false })).verdict, 'yes')
+  const deny = permitOf(
+    [policyRule('deny', { effect: 'deny', targets: { annotations: { readOnly: false } } })],
+    allServers
+  )
+  assert.equal(deny.decide(item('delete_pod', false)).verdict, 'no', 'a deny goes by the annotations of every server')
 })
 
 test('a condition that cannot be compiled is taken against the caller, and reported', () => {

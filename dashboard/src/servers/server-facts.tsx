@@ -27,6 +27,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         <Row label="Transport">{server.transport}</Row>
         <Row label="Session mode">{config.session_mode}</Row>
         {config.apps === false && <Row label="App interfaces">off</Row>}
+        {config.trusted_annotations && <Row label="Annotations">trusted by policies</Row>}
         <Row label="Protocol">{(protocol && eras(protocol)) || '—'}</Row>
         {protocol && <Row label="Session support">{protocol.has_sessions ? 'yes' : 'no'}</Row>}
         {info && (

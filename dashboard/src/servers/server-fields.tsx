@@ -249,6 +249,15 @@ export function ServerFields(props: ServerFieldsProps) {
         />
         Clients may show the interfaces of its tools (MCP Apps)
       </label>
+      <label class="check wide">
+        <input
+          type="checkbox"
+          class="cb"
+          checked={form.trusted_annotations}
+          onChange={(event) => onChange({ trusted_annotations: event.currentTarget.checked })}
+        />
+        Policies may allow its tools by their annotations, which the server itself writes
+      </label>
       {transport === 'streamable_http' && <SignInFields {...props} />}
     </div>
   )

@@ -28,6 +28,7 @@ export interface ServerForm {
   readonly oauth_issuer: string
   readonly oauth_assume_pkce: boolean
   readonly apps: boolean
+  readonly trusted_annotations: boolean
 }
 
 export type Problems = Readonly<Partial<Record<keyof ServerForm, string>>>
@@ -48,7 +49,8 @@ export const emptyForm: ServerForm = {
   oauth_scopes: '',
   oauth_issuer: '',
   oauth_assume_pkce: false,
-  apps: true
+  apps: true,
+  trusted_annotations: false
 }
 
 const stored = (isThere: boolean | number | undefined): Secret => (isThere ? null : '')
@@ -80,7 +82,8 @@ export function formOf({ name, transport, description = '', config_summary: conf
     oauth_scopes: (config.oauth_scopes ?? []).join('\n'),
     oauth_issuer: config.oauth_issuer ?? '',
     oauth_assume_pkce: config.oauth_assume_pkce ?? false,
-    apps: config.apps ?? true
+    apps: config.apps ?? true,
+    trusted_annotations: config.trusted_annotations ?? false
   }
 }
 
@@ -126,12 +129,13 @@ const signIn = ({
 
 /** Returns the body of `PUT /servers/:name` with the members of the chosen transport. */
 export function toUpdate(form: ServerForm): ServerUpdate {
-  const { transport, description, session_mode, apps } = form
+  const { transport, description, session_mode, apps, trusted_annotations } = form
   return withoutEmpty({
     transport,
     description: description.trim(),
     session_mode,
     apps: apps ? undefined : false,
+    trusted_annotations: trusted_annotations || undefined,
     ...(transport === 'stdio' ? local(form) : remote(form)),
     ...(transport === 'streamable_http' ? signIn(form) : {})
   }) as ServerUpdate

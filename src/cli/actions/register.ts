@@ -26,6 +26,7 @@ interface Flags {
   readonly oauthAssumePkce?: boolean
   /** False with `--no-apps`. */
   readonly apps: boolean
+  readonly trustedAnnotations?: boolean
   readonly conf?: string
   readonly force?: boolean
   readonly saveDisabled?: boolean
@@ -43,7 +44,8 @@ const fileExclusive = [
   'bearerToken',
   'bearerTokenStdin',
   'sessionMode',
-  'oauthAssumePkce'
+  'oauthAssumePkce',
+  'trustedAnnotations'
 ] as const
 
 /** Returns true if an option describes the server. */
@@ -95,6 +97,7 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
     ...(flags.sessionMode === undefined ? {} : { session_mode: flags.sessionMode }),
     ...(flags.oauthAssumePkce ? { oauth_assume_pkce: true } : {}),
     ...(flags.apps ? {} : { apps: false }),
+    ...(flags.trustedAnnotations ? { trusted_annotations: true } : {}),
     ...(isUrl ? { url: flags.url } : { command: executable, args: rest }),
     ...(flags.header ? { headers: Object.fromEntries(headersOf(flags.header)) } : {}),
     ...(flags.env ? { env: Object.fromEntries(envOf(flags.env)) } : {})

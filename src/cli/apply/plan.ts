@@ -53,7 +53,14 @@ const byTransport: Readonly<Record<string, readonly string[]>> = {
 export function normalise(kind: FileKind, value: Members): Record<string, unknown> {
   if (kind === 'server') {
     const transportMembers = byTransport[String(value.transport)] ?? []
-    const all = pick(value, ['name', 'transport', 'description', 'session_mode', ...transportMembers])
+    const all = pick(value, [
+      'name',
+      'transport',
+      'description',
+      'session_mode',
+      'trusted_annotations',
+      ...transportMembers
+    ])
     const apps = value.apps === false ? { apps: false } : {}
     return { ...all, ...apps, session_mode: all.session_mode ?? 'stateless' }
   }

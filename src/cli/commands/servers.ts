@@ -32,6 +32,7 @@ export function addServers(program: Command, run: Runner): void {
     .option('--session-mode <mode>', 'session mode: stateless or stateful')
     .option('--oauth-assume-pkce', 'use PKCE S256 even if the authorization server does not advertise it')
     .option('--no-apps', 'serve the tools of the server without their interfaces (MCP Apps)')
+    .option('--trusted-annotations', 'let allow policies go by the annotations of its tools, such as readOnlyHint')
     .option('-c, --conf <file>', 'JSON or YAML file with one registration or an array, a folder, or - for stdin')
     .option('--force', 'replace a server with the same name')
     .option('--save-disabled', 'save a server that does not answer, disabled and without tools')

@@ -60,6 +60,7 @@ function facts(server: Records['server'], paint: Paint): string {
     ['target', url ?? [command, ...args].join(' ')],
     ['session mode', session_mode],
     ['apps', server.apps === false ? 'off' : undefined],
+    ['annotations', server.trusted_annotations ? 'trusted by policies' : undefined],
     ['offers', offered(health)],
     ['calls, 24 hours', figures],
     ['notes', notes.join('; ')]

@@ -10,7 +10,11 @@ type ConfigSource = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'
  */
 export function summaryOf({ transport, session_mode, settings }: ConfigSource, secrets: ServerSecrets): ConfigSummary {
   const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer, oauth_assume_pkce } = settings
-  const shared = { session_mode, ...(settings.apps === false ? { apps: false } : {}) }
+  const shared = {
+    session_mode,
+    ...(settings.apps === false ? { apps: false } : {}),
+    ...(settings.trusted_annotations ? { trusted_annotations: true } : {})
+  }
   if (transport === 'stdio') {
     const env_keys = Object.keys(secrets.env ?? {})
     return { kind: 'stdio', command, args: maskArguments(args), env_keys, ...shared }

@@ -64,7 +64,7 @@ export function compilePolicies(all: readonly PolicyRule[], context: PolicyConte
     }
   }
   const compiled = rules.map((rule): CompiledRule => {
-    const targets = compileTargets(rule.targets, context.groups)
+    const targets = compileTargets(rule, context.groups)
     return { ...targets, rule, condition: conditionOf(rule), contentHash: contentHashOf(rule, context) }
   })
   const selectors = rules.map(({ subjects }) => compileSubjects(subjects))

@@ -36,7 +36,7 @@ export interface Annotations {
 /**
  * Items that a rule applies to; texts are names or globs. `servers` and `groups` select by place, and both must match.
  * `tools`, `prompts` and `resources` (URIs) are alternatives; without them the rule applies to items of every kind.
- * With `annotations` it applies to tools only.
+ * With `annotations` it applies to tools only, and an `allow` rule only to tools of servers with `trusted_annotations`.
  */
 export interface PolicyTargets {
   readonly servers?: readonly string[] | undefined
@@ -123,7 +123,7 @@ function scopeProblems({ requireScopes }: PolicyRule): string[] {
 
 /** Returns why a rule cannot be stored, without looking at its condition; each text begins with the member's path. */
 export function ruleProblems(rule: PolicyRule): string[] {
-  const { subjects, targets, effect, everyone, when } = rule
+  const { subjects, targets, everyone, when } = rule
   const lists = listsOf(rule)
   const problems = lists.flatMap(({ path, texts }) => {
     const misplaced = texts.find((text) => text.slice(0, -1).includes('*'))
@@ -138,8 +138,6 @@ export function ruleProblems(rule: PolicyRule): string[] {
     problems.push('everyone: a rule without subjects and targets needs "everyone": true')
   if (peopleLists.some((key) => subjects[key]?.length) && subjects.clients?.length)
     problems.push('subjects: no caller is both a person and an MCP client; write two rules')
-  if (hasHints(targets) && effect === 'allow')
-    problems.push('targets.annotations: only a deny rule can use them, because servers describe themselves')
   if (hasHints(targets) && [targets.prompts, targets.resources].some((list) => list?.length))
     problems.push('targets.annotations: only tools have annotations')
   problems.push(...emptyLists(rule).map((path) => `${path}: the list is empty; leave it out to select everything`))

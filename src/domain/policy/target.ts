@@ -2,12 +2,13 @@ import { selects, type Selection } from '../groups.ts'
 import { isObject } from '../is-object.ts'
 import { isEvasiveUri, looseUri } from '../loose-uri.ts'
 import { compileGlobs, isLike, type Glob } from './glob.ts'
-import type { Annotations, PolicyTargets } from './rule.ts'
+import type { Annotations, Effect, PolicyRule, PolicyTargets } from './rule.ts'
 
 /** An item as policies see it: an item of a list, or a resource that is only known by its URI. */
 export interface PolicyItem {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'skill'
-  readonly server: { readonly name: string }
+  /** `trustsAnnotations`: an administrator vouches for the annotations of its tools; absent for false. */
+  readonly server: { readonly name: string; readonly trustsAnnotations?: boolean }
   /** Name at the server, URI, or URI template. */
   readonly name: string
   /** Public name without the server: differs from `name` if the gateway renames the item. */
@@ -63,10 +64,14 @@ function hintsOf(definition: string): Record<string, unknown> {
   return isObject(annotations) ? annotations : {}
 }
 
-/** Returns a test for tools whose annotations have these values. */
-function compileAnnotations(wanted: Annotations): (item: PolicyItem) => boolean {
+/**
+ * Returns a test for tools whose annotations have these values. An `allow` believes only servers whose annotations are
+ * trusted: another could call its delete tool read-only.
+ */
+function compileAnnotations(wanted: Annotations, effect: Effect): (item: PolicyItem) => boolean {
   const entries = (Object.keys(hintDefaults) as (keyof Annotations)[]).filter((key) => wanted[key] !== undefined)
-  return ({ stored }) => {
+  return ({ kind, server, stored }) => {
+    if (kind !== 'tool' || (effect === 'allow' && server.trustsAnnotations !== true)) return false
     const hints = hintsOf(stored?.definition ?? '')
     return entries.every((key) => {
       const [member, byDefault] = hintDefaults[key]
@@ -87,15 +92,17 @@ function compileKinds({ tools, prompts, resources }: PolicyTargets): ReadonlyMap
 const isInGroup = (selection: Selection, { kind, name, alias }: PolicyItem) =>
   kind === 'tool' ? selects(selection, name, alias) : selection.isWhole
 
+type TargetSource = Pick<PolicyRule, 'targets' | 'effect'>
+
 /** Compiles the targets of a rule. */
-export function compileTargets(targets: PolicyTargets, contents: GroupContents): TargetTest {
+export function compileTargets({ targets, effect }: TargetSource, contents: GroupContents): TargetTest {
   const isServer = compileGlobs(targets.servers)
   const names = targets.groups ?? []
   const groups = [...contents].filter(([group]) => names.some((glob) => isLike(group, glob))).map(([, each]) => each)
   const kinds = compileKinds(targets)
   const isLooseUri = compileGlobs(targets.resources?.map((glob) => glob.toLowerCase()))
   const hints = Object.values(targets.annotations ?? {}).some((hint) => hint !== undefined)
-    ? compileAnnotations(targets.annotations!)
+    ? compileAnnotations(targets.annotations!, effect)
     : undefined
   const isInGroups = (item: PolicyItem) =>
     groups.some((group) => {
@@ -103,7 +110,7 @@ export function compileTargets(targets: PolicyTargets, contents: GroupContents):
       return selection !== undefined && isInGroup(selection, item)
     })
   const isPlaced = (item: PolicyItem) =>
-    (names.length === 0 || isInGroups(item)) && (hints === undefined || (item.kind === 'tool' && hints(item)))
+    (names.length === 0 || isInGroups(item)) && (hints === undefined || hints(item))
   const isNamed = ({ kind, name, alias }: PolicyItem) => {
     const test = kinds?.get(kind)
     return kinds === undefined || (test !== undefined && (test(name) || test(alias)))

@@ -19,7 +19,8 @@ const settingNames = [
   'oauth_scopes',
   'oauth_issuer',
   'oauth_assume_pkce',
-  'apps'
+  'apps',
+  'trusted_annotations'
 ] as const
 const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as const
 

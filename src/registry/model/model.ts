@@ -37,6 +37,8 @@ export interface ServerSettings {
   readonly oauth_assume_pkce?: boolean
   /** False: its tools are served without their interfaces; absent: with them (mcp-proxy.md#apps) */
   readonly apps?: false
+  /** True: `allow` policies believe the annotations of its tools (policies.md#trusted-annotations) */
+  readonly trusted_annotations?: true
 }
 
 /** Launch configuration: the program to start, or the address to contact and the credentials to send */

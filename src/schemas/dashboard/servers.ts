@@ -15,6 +15,9 @@ export const ConfigSummary = Type.Object({
   header_keys: Type.Optional(Type.Array(Type.String())),
   session_mode: StringEnum(['stateless', 'stateful']),
   apps: Type.Optional(Type.Boolean({ description: 'false: tools are served without their interfaces; else absent' })),
+  trusted_annotations: Type.Optional(
+    Type.Boolean({ description: 'true: `allow` policies believe the annotations of its tools; else absent' })
+  ),
   has_bearer_token: Type.Optional(Type.Boolean()),
   has_oauth_client: Type.Optional(Type.Boolean({ description: 'An OAuth client id is configured' })),
   has_oauth_client_secret: Type.Optional(Type.Boolean()),
@@ -104,7 +107,8 @@ const {
   oauth_redirect_uri,
   oauth_issuer,
   oauth_assume_pkce,
-  apps
+  apps,
+  trusted_annotations
 } = ServerInput.properties
 const keepable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
@@ -144,7 +148,8 @@ export const ServerUpdate = Type.Object(
     oauth_scopes: Type.Optional(TextList({ maxItems: 100 })),
     oauth_issuer,
     oauth_assume_pkce,
-    apps
+    apps,
+    trusted_annotations
   },
   { additionalProperties: false }
 )
