@@ -118,24 +118,32 @@ class TaskRequests {
   }
 
   async #exchange(context: RequestContext, target: TaskTarget): Promise<void> {
-    const { replies, heartbeat, log } = this.#options
+    const { replies, heartbeat, log, polls } = this.#options
     heartbeat.add(context.reply)
-    if (context.message.method !== 'tasks/get') {
-      const call = this.#createCall(context, target)
-      context.reply.onAbort = () => call.stop(callerDisconnected())
-      return replies.sendAnswer(context, target, await this.#send(context, target, call))
-    }
+    if (context.message.method !== 'tasks/get') return this.#change(context, target)
     // a handle belongs to one caller and endpoint, so its requests differ in the rest only
     const key = handleKey(target.known.handle)
-    const text = target.members + context.taskCapabilities
-    const joined = this.#options.polls.join(key, text)
+    const { fragment } = readRequestMeta(context.message, false, 'off')
+    const text = `${target.members} ${context.taskCapabilities} ${fragment}`
+    const joined = polls.join(key, text)
     if (joined) return this.#share(context, target, joined)
     const call = this.#createCall(context, target)
-    const poll = this.#options.polls.start(key, text, call, () => this.#send(context, target, call))
+    const poll = polls.start(key, text, call, () => this.#send(context, target, call))
     context.reply.onAbort = () => poll.leave()
     const given = await poll.answer
     replies.sendAnswer(context, target, given)
     if (given.answer.kind === 'result') log.record(target.known, given.answer.body, () => this.#describe(context))
+  }
+
+  /** Sends a request that may change the task. Whoever asks for its state later must not get a state from before. */
+  async #change(context: RequestContext, target: TaskTarget): Promise<void> {
+    const { replies, polls } = this.#options
+    const key = handleKey(target.known.handle)
+    const call = this.#createCall(context, target)
+    context.reply.onAbort = () => call.stop(callerDisconnected())
+    polls.close(key)
+    const answer = await this.#send(context, target, call).finally(() => polls.close(key))
+    replies.sendAnswer(context, target, answer)
   }
 
   /** Waits for the answer to an equal request. It counts like a call, although it sends nothing. */

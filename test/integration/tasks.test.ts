@@ -205,6 +205,60 @@ test('equal requests for one task at a time share one request to the server, and
   assert.equal(server.received('tasks/get').length, 3)
 })
 
+test('a poll after an update or a cancellation never gets the answer to a poll from before', async (t) => {
+  for (const method of ['tasks/update', 'tasks/cancel']) {
+    const held = new Map<string, Promise<void>>()
+    const { mcp, server } = await setUp(t, { hold: (asked) => held.get(asked) })
+    const { handle } = await startJob(mcp, server)
+    const hold = (asked: string) => {
+      let release = () => {}
+      held.set(asked, new Promise<void>((resolve) => (release = resolve)))
+      return () => (held.delete(asked), release())
+    }
+    const arrived = (asked: string, count: number) =>
+      until(`request ${count} of ${asked}`, () => server.received(asked).length === count, 20_000)
+    const releasePolls = hold('tasks/get')
+    const releaseChange = hold(method)
+    const polls = [ask(mcp, 'tasks/get', handle)]
+    await arrived('tasks/get', 1)
+    const change = ask(mcp, method, handle, method === 'tasks/update' ? { inputResponses: {} } : {})
+    await arrived(method, 1)
+    polls.push(ask(mcp, 'tasks/get', handle))
+    await arrived('tasks/get', 2)
+    releaseChange()
+    assert.deepEqual((await change).body.error, undefined)
+    polls.push(ask(mcp, 'tasks/get', handle))
+    await arrived('tasks/get', 3)
+    releasePolls()
+    for (const answer of await Promise.all(polls)) assert.equal(answer.body.result.taskId, handle)
+  }
+})
+
+test('requests for one task share one request only if the server would get the same members of _meta', async (t) => {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const { mcp, server } = await setUp(t, { hold: (method) => (method === 'tasks/get' ? held : undefined) })
+  const { handle } = await startJob(mcp, server)
+  const metas = [
+    { 'com.example/view': 'short' },
+    { 'com.example/view': 'short', progressToken: 1, traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01` },
+    { 'com.example/view': 'short', progressToken: 2, tracestate: 'a=b', baggage: 'c=d' },
+    { 'com.example/view': 'long' }
+  ]
+  const poll = (meta: object) => mcp.modern('tasks/get', { taskId: handle, _meta: { ...withTasks, ...meta } })
+  const answers: Promise<Answer>[] = []
+  answers.push(poll(metas[0]!))
+  await until('the first request to arrive', () => server.received('tasks/get').length === 1)
+  for (const meta of metas.slice(1)) answers.push(poll(meta))
+  await until('the other request to arrive', () => server.received('tasks/get').length >= 2)
+  release()
+  for (const answer of await Promise.all(answers)) assert.equal(answer.body.result.taskId, handle)
+  const views = server
+    .received('tasks/get')
+    .map(({ params }) => (params!._meta as Record<string, unknown>)['com.example/view'])
+  assert.deepEqual(views, ['short', 'long'])
+})
+
 test('the tasks extension is declared only where a modern server in scope has it', async (t) => {
   const mcp = await startMcp(t)
   const declared = async () => (await mcp.modern('server/discover')).body.result.capabilities.extensions

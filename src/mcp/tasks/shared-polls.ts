@@ -14,6 +14,8 @@ export interface SharedPolls {
   join(key: string, text: string): SharedPoll | undefined
   /** Sends a request that others can join until it is answered. Of several texts under one key the first is shared. */
   start(key: string, text: string, call: Call, send: () => Promise<UpstreamAnswer>): SharedPoll
+  /** Lets nobody else join the request with this key, because the task may have changed since it was sent. */
+  close(key: string): void
 }
 
 /** A class, because every request creates one. */
@@ -58,6 +60,7 @@ export function createSharedPolls(): SharedPolls {
       const poll = new Poll(text, call, send(), end)
       if (!polls.has(key)) polls.set(key, poll)
       return poll.join()
-    }
+    },
+    close: (key) => void polls.delete(key)
   }
 }
