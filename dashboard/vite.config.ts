@@ -43,7 +43,7 @@ const themeScript = (): Plugin => {
       order: 'post',
       handler(_html, { bundle }) {
         const emitted = Object.values(bundle ?? {}).find(({ fileName }) => /^assets\/theme-[\w-]+\.js$/.test(fileName))
-        const src = emitted ? `/${emitted.fileName}` : '/src/theme-at-start.js'
+        const src = emitted ? `./${emitted.fileName}` : '/src/theme-at-start.js'
         return [{ tag: 'script', attrs: { src }, injectTo: 'head-prepend' }]
       }
     }
@@ -54,7 +54,8 @@ const gateway = 'http://127.0.0.1:8080'
 
 export default defineConfig({
   root: import.meta.dirname,
-  base: '/',
+  // relative: the console is served below another path than the dashboard
+  base: './',
   publicDir: false,
   build: {
     outDir: '../dist/dashboard',

@@ -29,7 +29,7 @@ import { audit as auditLog } from './routes/audit.ts'
 import { calls } from './routes/calls.ts'
 import { catalogue } from './routes/catalogue.ts'
 import { concern } from './routes/concern.ts'
-import { dashboard } from './routes/dashboard/dashboard.ts'
+import { console as consolePages, dashboard } from './routes/dashboard/dashboard.ts'
 import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
 import { authorizationServer } from './routes/identity/authorization-server.ts'
@@ -213,6 +213,10 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   if (mode === 'development') {
     const root = options.dashboardRoot ?? builtDashboard()
     await app.register(concern('dashboard', dashboard), { publicUrl, config, root })
+  }
+  if (config.console) {
+    const root = options.dashboardRoot ?? builtDashboard()
+    await app.register(concern('console', consolePages), { publicUrl, config, root })
   }
   await app.register(drain, { drainMs: timeouts.drainMs })
   return app as unknown as FastifyInstance

@@ -5,7 +5,14 @@ import { fileURLToPath } from 'node:url'
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /** Rows of `blackbox.tsv` that cannot have a test yet, with the reason. */
-export const rowsWithoutTest: Readonly<Record<string, string>> = {}
+export const rowsWithoutTest: Readonly<Record<string, string>> = {
+  'CO-05': 'the pages of the console are being built',
+  'CO-06': 'the pages of the console are being built',
+  'CO-07': 'the pages of the console are being built',
+  'CO-08': 'the pages of the console are being built',
+  'CO-09': 'the pages of the console are being built',
+  'CO-10': 'the pages of the console are being built'
+}
 
 /**
  * Returns the ids of the promises about security and reliability, each an example of a property (CONTRIBUTING,

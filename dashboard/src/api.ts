@@ -1,3 +1,6 @@
+import { addressOf, mount } from './mount.ts'
+import { csrfToken, hasEnded } from './session.ts'
+
 /** Members with which the gateway explains a failed contact with a server. */
 export interface Explained {
   readonly summary?: string
@@ -34,6 +37,8 @@ export interface SendOptions {
   /** Parses a successful body; `JSON.parse` by default. */
   readonly parse?: (text: string) => unknown
   readonly etag?: string | undefined
+  /** Headers besides those of every request. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
@@ -55,11 +60,13 @@ const toError = (status: number, body: unknown) => {
 export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<Answer<T>> {
   const { body, etag, signal, parse = readJson } = options
   const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body))
-  const response = await fetch(path, {
+  const response = await fetch(addressOf(path), {
     method,
     headers: {
+      ...options.headers,
       ...(text !== undefined && { 'content-type': 'application/json' }),
-      ...(etag && { 'if-none-match': etag })
+      ...(etag && { 'if-none-match': etag }),
+      ...(method !== 'GET' && csrfToken.value !== '' && { 'x-towpath-csrf': csrfToken.value })
     },
     ...(text !== undefined && { body: text }),
     ...(signal && { signal })
@@ -67,6 +74,7 @@ export async function send<T>(method: string, path: string, options: SendOptions
     if (signal?.aborted) throw error
     throw new ApiError(0, 'Towpath cannot be reached')
   })
+  if (mount.isConsole && response.status === 401) hasEnded.value = true
   const isSame = response.status === 304
   const received = isSame ? '' : await response.text()
   if (response.status >= 400) throw toError(response.status, readJson(received))
@@ -78,7 +86,6 @@ export async function send<T>(method: string, path: string, options: SendOptions
 export const change = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
   (await send<T>(method, path, body === undefined ? {} : { body })).body
 
-const dashboard = '/api/dashboard'
-/** Returns a path of the dashboard API with encoded segments: `path('servers', name, 'test')`. */
+/** Returns a path of the pages' API with encoded segments: `path('servers', name, 'test')`. */
 export const path = (...segments: readonly string[]): string =>
-  [dashboard, ...segments.map((segment) => encodeURIComponent(segment))].join('/')
+  [mount.api, ...segments.map((segment) => encodeURIComponent(segment))].join('/')

@@ -4,6 +4,7 @@ import { useContext, useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Live } from './live.ts'
 import type { Location } from './location.ts'
 import type { Preferences } from './preferences.ts'
+import type { Viewer } from './session.ts'
 import type { Resource, Source, Store } from './store.ts'
 
 /** Services shared by all pages and components; created once in main.tsx. */
@@ -12,6 +13,8 @@ export interface App {
   readonly live: Live
   readonly location: Location
   readonly preferences: Preferences
+  /** Who looks at the pages, and what they may do. */
+  readonly viewer: ReadonlySignal<Viewer>
   /** Current time in milliseconds since the epoch, updated every few seconds; base of relative times. */
   readonly now: ReadonlySignal<number>
   /** Result of the user's last action, announced by screen readers. */

@@ -1,4 +1,5 @@
 import { effect, signal, type ReadonlySignal } from '@preact/signals'
+import { addressOf, mount } from './mount.ts'
 import type { ChangeEvent } from '../../src/schemas/dashboard/events.ts'
 
 /** State of updates. `live`: events arrive. `polling`: no event stream. `paused`: the page is hidden. */
@@ -28,7 +29,7 @@ export function createLive({
   onChange,
   onOpen,
   isReachable,
-  url = '/api/dashboard/events',
+  url = addressOf(`${mount.api}/events`),
   pollMs = 5_000
 }: LiveOptions): Live {
   const state = signal<LiveState>('connecting')

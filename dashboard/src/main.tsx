@@ -1,33 +1,8 @@
-import { signal } from '@preact/signals'
 import { render } from 'preact'
-import { AppContext, type App } from './app-context.ts'
-import { Root } from './app.tsx'
-import { createLive } from './live.ts'
-import { createLocation } from './location.ts'
-import { createPreferences } from './preferences.ts'
-import { createStore } from './store.ts'
+import { mount } from './mount.ts'
+import { startPages } from './start-pages.tsx'
+import { developer } from './session.ts'
 
-const store = createStore()
-const live = createLive({
-  onChange: (kinds) => void store.refresh(kinds),
-  onOpen: () => void store.catchUp(),
-  isReachable: store.reachable
-})
-const now = signal(Date.now())
-setInterval(() => (now.value = Date.now()), 5_000)
-
-const app: App = {
-  store,
-  live,
-  location: createLocation(),
-  preferences: createPreferences(),
-  now,
-  notice: signal('')
-}
-render(
-  <AppContext.Provider value={app}>
-    <Root />
-  </AppContext.Provider>,
-  document.body
-)
-live.start()
+// code of the console only loads where it is needed
+if (mount.isConsole) void import('./console/entrance.tsx').then(({ enter }) => enter())
+else render(startPages(developer), document.body)

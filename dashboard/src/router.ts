@@ -1,4 +1,6 @@
-/** Routes live in the hash: the gateway serves only `/` and `/assets/*`, and any other path must answer 404. */
+import { mount } from './mount.ts'
+
+/** Routes live in the hash: the gateway serves only the first page and `assets/*`, and any other path must answer 404. */
 
 /** Patterns of routes; the first match wins. `:name` matches one encoded segment. */
 const patterns = {
@@ -59,11 +61,13 @@ function match(pattern: string, path: string): string | undefined {
   return name
 }
 
-/** Parses `location.hash`. An empty one is the servers page. */
+const FIRST_PAGE: Page = mount.isConsole ? 'overview' : 'servers'
+
+/** Parses `location.hash`. An empty one is the servers page, in the console the overview. */
 export function parseHash(hash: string): Route {
   const [path = '', search = ''] = splitOnce(hash.replace(/^#\/?/, ''), '?')
   const query = Object.fromEntries(new URLSearchParams(search))
-  if (path === '') return { page: 'servers', name: '', query }
+  if (path === '') return { page: FIRST_PAGE, name: '', query }
   for (const [page, pattern] of Object.entries(patterns) as [Page, string][]) {
     const name = match(pattern, path)
     if (name !== undefined) return { page, name, query }

@@ -75,6 +75,8 @@ export interface Config {
   /** Treatment of results that contain secrets of their own server. */
   readonly resultSecrets: 'redact' | 'block' | 'off'
   readonly auth: AuthConfig
+  /** Serves the console, in enterprise mode. */
+  readonly console: boolean
   /** Permission of users where no policy decides. */
   readonly policyDefault: 'allow' | 'deny'
   /** Path of a file with policies. */
@@ -512,6 +514,13 @@ function checkPolicyFile({ mode, policyFile }: Config): void {
     throw new ConfigError('TOWPATH_POLICY_FILE needs SERVER_MODE=enterprise')
 }
 
+/** The console is for people who sign in. */
+function checkConsole({ console, auth }: Config): void {
+  if (console && auth.way !== 'embedded') {
+    throw new ConfigError('TOWPATH_CONSOLE=on needs TOWPATH_AUTH=embedded, with which people sign in')
+  }
+}
+
 /** Requires an address for sign-in that nobody on the way can read or change (OAuth 2.1, 1.5). */
 function checkAuth({ mode, auth, publicUrl }: Config): void {
   if (mode === 'enterprise') checkSignIn(auth)
@@ -569,6 +578,7 @@ export function readConfig(
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
     resultSecrets: read('resultSecrets'),
     auth,
+    console: isEnterprise && read('console'),
     policyDefault: read('policyDefault') ?? (auth.way === 'tokens' ? 'allow' : 'deny'),
     policyFile: read('policyFile'),
     toolNames: read('toolNames'),
@@ -582,6 +592,7 @@ export function readConfig(
   }
   checkKey(config)
   checkAuth(config)
+  checkConsole(config)
   checkPolicyFile(config)
   return { config, warnings: warningsOf(config, env, flags) }
 }

@@ -245,7 +245,7 @@ export const settings = {
     variable: `${ENV_PREFIX}BREAK_GLASS`,
     fallback: 'on',
     about:
-      'With sign-in: lets an administrator sign in with a static access token for an hour, also while the provider is down.',
+      'With sign-in: lets users sign in with the static access token that an administrator issued, for an hour and also while the provider is down.',
     parse: onOff
   },
   oauthDcr: {
@@ -504,6 +504,13 @@ export const settings = {
     about:
       "Treatment of tools and prompts whose names clients cannot use. `leave-out`: they are not served; names of tools may contain letters, digits, `_`, `-`, `.` and `/`, and have at most 128 characters together with the server's name. `rename`: they are served under a name of letters, digits, `_` and `-`, of at most 64 characters if the server's name allows it; the same tool always gets the same name. `keep`: they are served unchanged.",
     parse: oneOf('leave-out', 'rename', 'keep')
+  },
+  console: {
+    variable: `${ENV_PREFIX}CONSOLE`,
+    fallback: 'off',
+    about:
+      'In enterprise mode: serves the [console](../how-to/console.md), pages for administrators and for those who use the gateway, below `/console/`. Needs `TOWPATH_AUTH=embedded`, with which people sign in.',
+    parse: onOff
   },
   policyDefault: {
     variable: `${ENV_PREFIX}POLICY_DEFAULT`,

@@ -24,6 +24,8 @@ export interface GroupRecord {
 /** Operations on tool groups (http-contract.md#tool-groups). Methods throw or reject with AppError. */
 export interface Groups {
   list(): GroupRecord[]
+  /** Returns the names of the groups that the caller sees: of users those with something that they may use. */
+  visible(caller: Caller): readonly string[]
   /** Returns one group. 404. */
   get(name: string): GroupRecord
   /** Tests if a group exists and, for a caller, if the group contains a server that the caller may use. */
@@ -92,20 +94,26 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
   }
   const record = (config: GroupConfig): GroupRecord => groupRecord(config, namesIn(catalog()))
 
+  const has = (name: string, caller?: Caller): boolean => {
+    const found = catalog().group(name)
+    if (!found || !caller) return found !== undefined
+    const permit = permitOf(catalog(), caller)
+    // where each item has to be decided, a group without an item for the caller looks like one that does not exist
+    return (
+      permit.isAll ||
+      [...found.selections.keys()].some((server) => permit.reach(server) === 'all') ||
+      scopeFor(catalog(), found, permit).servers.length > 0
+    )
+  }
+
   return {
     list: () => catalog().groups.map(({ stored }) => record(stored)),
-    get: (name) => record(find(name).stored),
-    has(name, caller) {
-      const found = catalog().group(name)
-      if (!found || !caller) return found !== undefined
-      const permit = permitOf(catalog(), caller)
-      // where each item has to be decided, a group without an item for the caller looks like one that does not exist
-      return (
-        permit.isAll ||
-        [...found.selections.keys()].some((server) => permit.reach(server) === 'all') ||
-        scopeFor(catalog(), found, permit).servers.length > 0
-      )
+    visible(caller) {
+      const names = catalog().groups.map(({ stored }) => stored.name)
+      return caller.kind === 'user' ? names.filter((name) => has(name, caller)) : names
     },
+    get: (name) => record(find(name).stored),
+    has,
 
     async create(caller, config) {
       checkBare(config)

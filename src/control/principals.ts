@@ -73,6 +73,8 @@ export interface Principals {
   signedInCaller(signedIn: SignedIn): Caller | undefined
   /** Tests if the token or sign-in that the caller authenticated with is still valid, and the role the same. */
   hasValidToken(caller: Caller): boolean
+  /** Returns the names of at most `limit` administrators who are not suspended. */
+  activeAdministrators(limit: number): string[]
   /** Creates the first administrator, with the given token or a generated one. 409 if there is one. */
   initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<IssuedToken>
 }
@@ -202,6 +204,10 @@ export const createPrincipals = (
     return caller
   },
   hasValidToken: (caller) => catalog().currentCaller(caller) !== undefined,
+  activeAdministrators: (limit) =>
+    catalog()
+      .principals.flatMap(({ stored }) => (stored.kind === 'admin' && stored.active ? [stored.name] : []))
+      .slice(0, limit),
 
   async initialize(origin, token = newToken()) {
     const by = auditChange({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)

@@ -26,6 +26,7 @@ export interface GatewayOptions {
     | 'auth'
     | 'publicUrl'
     | 'upstreamClientId'
+    | 'console'
     | 'stdio'
     | 'egress'
     | 'resultSecrets'

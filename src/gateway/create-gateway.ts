@@ -112,6 +112,7 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
     authorizations,
     onStored: health.recordSuccess
   })
+  const groups = createGroups(registry, catalog)
   return {
     servers: createServers({
       registration,
@@ -123,7 +124,7 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
       targetOf
     }),
     items: createItems(registry, catalog),
-    groups: createGroups(registry, catalog),
+    groups,
     principals: createPrincipals(registry, catalog, leases.renew),
     accessTokens: createAccessTokens(registry, catalog),
     connectedClients: createConnectedClients(registry, catalog),
@@ -134,6 +135,7 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
     dashboard: createDashboard({
       registry,
       attempts,
+      groups,
       health,
       events,
       clientActivity: mcpSide.clientActivity,

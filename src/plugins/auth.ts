@@ -112,9 +112,11 @@ export interface AuthOptions extends Pick<Config, 'mode' | 'publicUrl'> {
 }
 
 /**
- * True for dashboard paths, which answer 404 in enterprise mode to every caller (http-contract.md#dashboard-routes).
+ * True for paths of the dashboard and the console: unless they are routes, they answer 404 in enterprise mode to every
+ * caller (http-contract.md#dashboard-routes).
  */
-const isDashboard = (url: string) => /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|api\/dashboard(?:[/?]|$))/.test(url)
+const isDashboard = (url: string) =>
+  /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|console(?:[/?]|$)|api\/(?:dashboard|console)(?:[/?]|$))/.test(url)
 
 /**
  * Authenticates the caller and checks the route's access, in one hook for all routes, known and unknown, before any

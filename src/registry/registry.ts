@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { PRODUCT } from '../domain/product.ts'
-import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../schemas/call.ts'
+import type { CallCause, CallEntry, CausesQuery } from '../schemas/call.ts'
 import { createAttemptRecorder } from './logs/attempts.ts'
 import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './logs/audit.ts'
 import { readCauses } from './logs/call-causes.ts'
 import { createCallStats, type CallStats } from './logs/call-stats.ts'
 import { readTallies } from './logs/call-tallies.ts'
 import {
+  type CallQuery,
   callExpiry,
   findCall,
   readCalls,
@@ -117,7 +118,7 @@ export interface CallLog extends CallStats {
   /** Number of rows waiting to be stored */
   readonly queued: number
   /** Returns calls, newest first. */
-  list(query: CallFilter & { readonly limit: number }): Promise<CallEntry[]>
+  list(query: CallQuery): Promise<CallEntry[]>
   /** Returns what policies decide on, newest call first. `before`: only calls with lower ids. */
   decided(before: string | undefined, limit: number): Promise<DecidedCall[]>
   find(id: string): Promise<CallEntry | undefined>

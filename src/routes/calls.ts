@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { messageFor, type Caller } from '../catalog/caller.ts'
+import { ownCalls } from '../control/own-calls.ts'
 import { isAdministrator } from '../domain/access/access.ts'
 import { explain } from '../domain/failures/explain.ts'
 import { withoutServerPrefix } from '../domain/server-error.ts'
@@ -13,6 +14,8 @@ import { Stats, StatsQuery } from '../schemas/stats.ts'
 const tags = ['calls']
 const config = { access: 'admin' } as const
 const reading = { access: 'auditor' } as const
+/** Users read their own calls. */
+const ownReading = { access: 'user' } as const
 
 /** Row ids are decimal numbers; any other id is a 404. */
 const rowId = /^\d{1,18}$/
@@ -31,6 +34,10 @@ function withoutContents(
   return error === undefined || call.outcome === 'tool_error' ? call : { ...call, error: messageFor(caller, error) }
 }
 
+const isOwn = (caller: Caller, call: Pick<CallEntry, 'caller' | 'caller_kind'>) =>
+  call.caller === caller.name && call.caller_kind === caller.kind
+const mayRead = (caller: Caller, call: CallEntry) => caller.kind !== 'user' || isOwn(caller, call)
+
 /** Returns a call as the caller may read it. */
 const callFor = (caller: Caller, call: CallEntry): CallEntry =>
   isAdministrator(caller) ? call : withoutContents(caller, call)
@@ -40,19 +47,22 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/calls',
     {
-      config: reading,
+      config: ownReading,
       schema: {
         tags,
         operationId: 'listCalls',
         summary: 'List calls',
+        description: 'Users get their own calls.',
         querystring: CallFilter,
         response: { 200: ref(CallPage) }
       }
     },
     async (request) => {
       const { limit = 100, ...filter } = request.query
-      const rows = await app.registry.calls.list({ ...filter, limit: limit + 1 })
-      const page = rows.slice(0, limit).map((call) => callFor(callerOf(request), call))
+      const caller = callerOf(request)
+      if (caller.kind === 'user' && (filter.caller ?? caller.name) !== caller.name) return { calls: [] }
+      const rows = await app.registry.calls.list({ ...filter, ...ownCalls(caller), limit: limit + 1 })
+      const page = rows.slice(0, limit).map((call) => callFor(caller, call))
       return { calls: page, ...(rows.length > limit ? { next_before: page.at(-1)!.id } : {}) }
     }
   )
@@ -76,21 +86,23 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/calls/:id',
     {
-      config: reading,
+      config: ownReading,
       schema: {
         tags,
         operationId: 'getCall',
         summary: 'Get a call',
-        description: 'Includes arguments and result if they were recorded; for administrators only.',
+        description:
+          'Includes arguments and result if they were recorded; these are for administrators only. Users get their own calls.',
         params: Type.Object({ id: Text({ minLength: 1 }) }),
         response: { 200: ref(Call), ...errorResponses(404) }
       }
     },
     async (request) => {
       const { id } = request.params
+      const caller = callerOf(request)
       const call = rowId.test(id) ? await app.registry.calls.find(id) : undefined
-      if (!call) throw notFound('call', id)
-      const shown = callFor(callerOf(request), call)
+      if (!call || !mayRead(caller, call)) throw notFound('call', id)
+      const shown = callFor(caller, call)
       return { ...shown, ...explanationOf(shown) }
     }
   )

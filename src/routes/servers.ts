@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { messageFor, type Caller } from '../catalog/caller.ts'
+import { developmentCaller, messageFor, type Caller } from '../catalog/caller.ts'
 import { isAuditor } from '../domain/access/access.ts'
 import { recognizeBody } from '../domain/import/recognize.ts'
 import { AppError, invalid } from '../lib/errors.ts'
@@ -102,7 +102,7 @@ function addReads(app: App): void {
     async (request) => {
       const servers = app.gateway.servers.list(callerOf(request))
       if (request.query.include === undefined) return servers
-      const health = healthOf(await app.gateway.dashboard.servers(), callerOf(request))
+      const health = healthOf(await app.gateway.dashboard.servers(developmentCaller), callerOf(request))
       return servers.flatMap((server) => {
         const own = health.get(server.name)
         return own ? [{ ...server, health: own }] : []
@@ -127,7 +127,9 @@ function addReads(app: App): void {
       const { name } = request.params
       const server = app.gateway.servers.get(callerOf(request), name)
       if (request.query.include === undefined) return server
-      const health = healthOf([await app.gateway.dashboard.server(name)], callerOf(request)).get(name)!
+      const health = healthOf([await app.gateway.dashboard.server(developmentCaller, name)], callerOf(request)).get(
+        name
+      )!
       return { ...server, health }
     }
   )

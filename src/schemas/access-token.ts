@@ -53,7 +53,7 @@ export const BrowserSession = Type.Object(
     role: StringEnum(roles),
     method: StringEnum(['oidc', 'local', 'break_glass'], {
       description:
-        'oidc: at the OpenID provider; local: with a password; break_glass: with the access token of an administrator'
+        'oidc: at the OpenID provider; local: with a password; break_glass: with a static access token, for an hour'
     }),
     expires_at: Type.String({ description: 'ISO 8601; later if the session is used' }),
     csrf_token: Type.String({ description: 'Value of the header `X-Towpath-CSRF` of requests that change something' })

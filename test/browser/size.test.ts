@@ -16,10 +16,10 @@ const compressed = (files: readonly string[]) =>
 const page = readFileSync(join(folder, 'index.html'), 'utf8')
 
 test('the scripts that a page begins with are 60 kB at most, compressed', () => {
-  const first = [...page.matchAll(/<(?:script|link)[^>]* (?:src|href)="(\/assets\/[^"]+\.js)"/g)].map(([, path]) =>
+  const first = [...page.matchAll(/<(?:script|link)[^>]* (?:src|href)="\.(\/assets\/[^"]+\.js)"/g)].map(([, path]) =>
     join(folder, path!)
   )
-  assert.equal(first.length, 2)
+  assert.equal(first.length, 3)
   const size = compressed(first)
   assert.ok(size <= 60_000, `${size} bytes`)
 })
@@ -36,10 +36,10 @@ test('the fonts are 95 kB at most', () => {
 
 test('nothing of the page is inline or from elsewhere', () => {
   assert.doesNotMatch(page, /<style|style="|\son\w+="/)
-  for (const [tag] of page.matchAll(/<script[^>]*>/g)) assert.match(tag, / src="\/assets\//)
-  for (const [, target] of page.matchAll(/(?:src|href)="([^"]+)"/g)) assert.match(target!, /^\/assets\//)
+  for (const [tag] of page.matchAll(/<script[^>]*>/g)) assert.match(tag, / src="\.\/assets\//)
+  for (const [, target] of page.matchAll(/(?:src|href)="([^"]+)"/g)) assert.match(target!, /^\.\/assets\//)
   for (const [, target] of readFileSync(named('.css')[0]!, 'utf8').matchAll(/url\(([^)]+)\)/g)) {
-    assert.match(target!, /^"?\/assets\//)
+    assert.match(target!, /^"?\.\//)
   }
 })
 

@@ -29,6 +29,8 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
   user: [
     'GET /api/v0/servers',
     'GET /api/v0/servers/{name}',
+    'GET /api/v0/calls',
+    'GET /api/v0/calls/{id}',
     'GET /api/v0/tools',
     'GET /api/v0/tool',
     'GET /api/v0/prompts',
@@ -45,8 +47,6 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/servers/{name}/switches',
     'GET /api/v0/catalogue',
     'GET /api/v0/catalogue/{name}',
-    'GET /api/v0/calls',
-    'GET /api/v0/calls/{id}',
     'GET /api/v0/stats',
     'GET /api/v0/audit',
     'GET /api/v0/users',
@@ -246,5 +246,50 @@ test('an auditor reads neither secrets of servers nor the contents of calls', as
       assert.ok(body.includes('local'), `${caller} ${url}`)
       assert.doesNotMatch(body, /said-in-a-call|a-secret-of-the-test/, `${caller} ${url}`)
     }
+  }
+})
+
+test('a user reads the own calls, without contents, and no call of anybody else', async (t) => {
+  const app = await startEnterprise(t)
+  const tokens = await createCallers(app)
+  const ask = (caller: string, method: 'GET' | 'POST', url: string, payload?: object) =>
+    app.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${tokens.get(caller)!}` },
+      ...(payload && { payload })
+    })
+  const server = {
+    name: 'local',
+    transport: 'stdio',
+    command: process.execPath,
+    args: [join(import.meta.dirname, '../fixtures/stdio/good.mjs')]
+  }
+  assert.equal((await ask('admin', 'POST', '/api/v0/servers', server)).statusCode, 201)
+  await app.inject({
+    method: 'PUT',
+    url: '/api/v0/servers/local/recording',
+    payload: { minutes: 5 },
+    headers: { authorization: `Bearer ${adminToken}` }
+  })
+  const [tool] = (await ask('admin', 'GET', '/api/v0/tools')).json<{ name: string }[]>()
+  for (const caller of ['admin', 'user']) {
+    await ask(caller, 'POST', '/api/v0/tools/invoke', { name: tool!.name, text: `said-by-${caller}` })
+  }
+  type Calls = { calls: { id: string; caller: string }[] }
+  const all = await until('both calls are logged', async () => {
+    const { calls } = (await ask('admin', 'GET', '/api/v0/calls')).json<Calls>()
+    return calls.length === 2 ? { calls } : undefined
+  })
+  const own = await ask('user', 'GET', '/api/v0/calls')
+  assert.deepEqual(
+    own.json<Calls>().calls.map(({ caller }) => caller),
+    ['an-user']
+  )
+  assert.deepEqual((await ask('user', 'GET', '/api/v0/calls?caller=admin')).json<Calls>().calls, [])
+  for (const { id, caller } of all!.calls) {
+    const answer = await ask('user', 'GET', `/api/v0/calls/${id}`)
+    assert.equal(answer.statusCode, caller === 'an-user' ? 200 : 404)
+    assert.doesNotMatch(answer.body, /said-by/)
   }
 })

@@ -8,7 +8,8 @@ import type {
 } from '../../../src/schemas/catalogue.ts'
 import { ENTRY_CHANGED } from '../../../src/domain/error-codes.ts'
 import { isServerName, SERVER_NAME_RULE } from '../../../src/domain/names.ts'
-import { ApiError, change, send } from '../api.ts'
+import { ApiError, change, path, send } from '../api.ts'
+import { gatewayAddress } from '../mount.ts'
 import { useApp } from '../app-context.ts'
 import { useDebounced } from '../calls/use-debounced.ts'
 import { sentence } from '../format.ts'
@@ -22,7 +23,6 @@ import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { InstallField } from './install-fields.tsx'
 
 const INSTALL = '/api/v0/catalogue/install'
-const CALLBACK = '/api/dashboard/oauth/callback'
 
 type Values = Readonly<Record<string, string>>
 type Answer = { readonly authorization_required?: SignInRequired } | undefined
@@ -120,14 +120,14 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
   }
   /** Registers the server. If it requires a sign-in, tries again with the callback of the dashboard. */
   const register = async (force: boolean) => {
-    const path = `${INSTALL}${force ? '?force=true' : ''}`
+    const route = `${INSTALL}${force ? '?force=true' : ''}`
     const request = { ...body, server_name: name.value }
     try {
-      return await send<Answer>('POST', path, { body: request })
+      return await send<Answer>('POST', route, { body: request })
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'upstream_oauth_required') throw error
-      const oauth_redirect_uri = `${globalThis.location.origin}${CALLBACK}`
-      return send<Answer>('POST', path, { body: { ...request, oauth_redirect_uri } })
+      const oauth_redirect_uri = `${gatewayAddress}${path('oauth', 'callback')}`
+      return send<Answer>('POST', route, { body: { ...request, oauth_redirect_uri } })
     }
   }
   const install = async (force: boolean) => {

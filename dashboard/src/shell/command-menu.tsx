@@ -5,7 +5,7 @@ import { findCommands, type Command } from './commands.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { pageLinks } from './navigation.ts'
+import { pageLinksFor } from './navigation.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 
 const MAX_RESULTS = 12
@@ -14,7 +14,7 @@ const keepInView = (option: HTMLElement | null) => option?.scrollIntoView({ bloc
 
 /** Command menu (Ctrl+K): finds pages, servers, groups, tools and global actions by a few letters. */
 export function CommandMenu({ onClose }: { onClose: () => void }) {
-  const { location, preferences } = useApp()
+  const { location, preferences, viewer } = useApp()
   const servers = useSource(sources.servers)
   const tools = useSource(sources.tools)
   const groups = useSource(sources.groups)
@@ -23,10 +23,14 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
   const id = useId()
 
   const commands = useMemo((): Command[] => {
-    const pages = pageLinks.map(({ label, href }) => ({ label, kind: 'Page', href }))
+    const pages = pageLinksFor(viewer.value).map(({ label, href }) => ({ label, kind: 'Page', href }))
     const actions: Command[] = [
-      { label: 'Add server', kind: 'Action', href: link('new-server') },
-      { label: 'New group', kind: 'Action', href: link('new-group') },
+      ...(viewer.value.may.administer
+        ? [
+            { label: 'Add server', kind: 'Action', href: link('new-server') },
+            { label: 'New group', kind: 'Action', href: link('new-group') }
+          ]
+        : []),
       { label: 'Light theme', kind: 'Action', run: () => (preferences.theme.value = 'light') },
       { label: 'Dark theme', kind: 'Action', run: () => (preferences.theme.value = 'dark') },
       { label: 'System theme', kind: 'Action', run: () => (preferences.theme.value = 'system') }
@@ -41,7 +45,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
       ...built.map(({ name }) => ({ label: name, kind: 'Group', href: link('group', name) })),
       ...offered.map(({ canonical_name: name }) => ({ label: name, kind: 'Tool', href: link('tool', name) }))
     ]
-  }, [preferences, servers.data.value, groups.data.value, tools.data.value])
+  }, [preferences, viewer.value, servers.data.value, groups.data.value, tools.data.value])
 
   const isKnown = [servers, tools, groups].every(({ data, error }) => data.value !== undefined || error.value)
   const found = findCommands(commands, typed.value, MAX_RESULTS)

@@ -1,6 +1,9 @@
 import type { Overview } from '../../../src/schemas/dashboard/overview.ts'
 import { HOMEPAGE } from '../../../src/domain/product.ts'
+import { addressOf, mount } from '../mount.ts'
 import { link, type Page } from '../router.ts'
+import type { Viewer } from '../session.ts'
+import { mayOpen } from './page-access.ts'
 
 export interface NavigationEntry {
   readonly label: string
@@ -33,11 +36,26 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
   { heading: 'Use', entries: [{ label: 'Connect', page: 'connect' }] }
 ]
 
-/** API documentation, a page of its own outside the dashboard. */
-export const API_DOCS = '/docs'
+/** Pages of the console alone. */
+const consolePages: ReadonlySet<Page> = new Set<Page>([])
 
-export const pageLinks: readonly { readonly label: string; readonly href: string }[] = [
-  ...navigation.flatMap(({ entries }) => entries.map(({ label, page }) => ({ label, href: link(page) }))),
+/** Returns true if this mount has the page. */
+export const isServed = (page: Page): boolean => mount.isConsole || !consolePages.has(page)
+
+/** Returns the navigation of a viewer: pages that may not be opened are not offered. */
+export const navigationFor = (viewer: Viewer): typeof navigation =>
+  navigation
+    .map(({ entries, ...group }) => ({
+      ...group,
+      entries: entries.filter(({ page }) => isServed(page) && mayOpen(viewer, page))
+    }))
+    .filter(({ entries }) => entries.length > 0)
+
+/** API documentation, a page of its own outside the dashboard. */
+export const API_DOCS = addressOf('/docs')
+
+export const pageLinksFor = (viewer: Viewer): readonly { readonly label: string; readonly href: string }[] => [
+  ...navigationFor(viewer).flatMap(({ entries }) => entries.map(({ label, page }) => ({ label, href: link(page) }))),
   { label: 'API', href: API_DOCS },
   { label: 'Documentation', href: HOMEPAGE }
 ]

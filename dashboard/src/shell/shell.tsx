@@ -10,7 +10,9 @@ import { Banners } from './banners.tsx'
 import { HalfMoon, Logo } from '../ui/icons.tsx'
 import { Keyboard, type OpenDialog } from './keyboard.tsx'
 import { MODIFIER } from './shortcuts.ts'
-import { API_DOCS, navigation, type NavigationEntry } from './navigation.ts'
+import { addressOf } from '../mount.ts'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
+import { API_DOCS, navigationFor, type NavigationEntry } from './navigation.ts'
 
 interface EntryProps {
   readonly entry: NavigationEntry
@@ -31,6 +33,8 @@ function Entry({ entry: { label, page, within = [], count: counted }, route, ove
     </li>
   )
 }
+
+const roleNames = { admin: 'Administrator', auditor: 'Auditor', user: 'User' } as const
 
 function ThemeSwitch() {
   const { theme } = useApp().preferences
@@ -53,10 +57,36 @@ const centreOf = (element: HTMLElement): number => {
 
 function AboutGateway() {
   const version = useSource(sources.overview).data.value?.version
-  return <>{version ? `v${version}, ` : ''}no authentication is enforced</>
+  const { viewer } = useApp()
+  const { role, name } = viewer.value
+  return (
+    <>
+      {version ? `v${version}, ` : ''}
+      {role === 'development' ? (
+        'no authentication is enforced'
+      ) : (
+        <>
+          signed in as <UntrustedText text={name} />
+        </>
+      )}
+    </>
+  )
+}
+
+/** Who is signed in, and how to sign out; in development mode that nobody is. */
+function WhoLooks() {
+  const { viewer } = useApp()
+  const { role } = viewer.value
+  if (role === 'development') return <span>Development mode</span>
+  return (
+    <span>
+      {roleNames[role]} · <a href={addressOf('/auth/session')}>Sign out</a>
+    </span>
+  )
 }
 
 function Sidebar({ route, open }: { route: Route; open: OpenDialog }) {
+  const { viewer } = useApp()
   const overview = useSource(sources.overview).data.value
   const isLoaded = overview !== undefined
   const nav = useRef<HTMLElement>(null)
@@ -76,7 +106,7 @@ function Sidebar({ route, open }: { route: Route; open: OpenDialog }) {
         <kbd>{MODIFIER} K</kbd>
       </button>
       <nav aria-label="Main" ref={nav}>
-        {navigation.map(({ heading, entries }) => (
+        {navigationFor(viewer.value).map(({ heading, entries }) => (
           <div key={heading}>
             {heading && <p class="navlabel">{heading}</p>}
             <ul>
@@ -101,7 +131,7 @@ function Sidebar({ route, open }: { route: Route; open: OpenDialog }) {
       </nav>
       <div class="foot">
         <div class="row">
-          <span>Development mode</span>
+          <WhoLooks />
           <div class="buttons">
             <button
               type="button"

@@ -1,4 +1,5 @@
 import { PRODUCT } from '../../../src/domain/product.ts'
+import { gatewayAddress } from '../mount.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { JsonView } from '../ui/json-view.tsx'
@@ -112,7 +113,7 @@ function TryIt({ tool }: { tool: ToolView }) {
         return ask(path, body, signal)
       }}
       copies={{
-        'Copy as curl': (args) => asCurl(call(args), location.origin),
+        'Copy as curl': (args) => asCurl(call(args), gatewayAddress),
         'Copy as CLI': (args) => asCli(call(args), PRODUCT),
         'Copy as JSON-RPC': (args) => asJsonRpc(call(args))
       }}

@@ -14,21 +14,25 @@ import type { CallFigures } from '../../schemas/stats.ts'
 import type { Attempts } from '../attempts.ts'
 import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
 import type { DashboardEvents } from './dashboard-events.ts'
+import { ownCalls } from '../own-calls.ts'
 import { boundIssuer } from '../../upstream/oauth/bound-issuer.ts'
 import { auditChange } from '../audit-change.ts'
 import { groupOf } from '../../catalog/endpoint.ts'
 import { secretsOrNone } from '../readable-secrets.ts'
 import { anyByName } from '../../catalog/item-lookup.ts'
-import { globalScope } from '../../catalog/scope.ts'
+import { permitOf } from '../../catalog/scope.ts'
 import { configTarget, type Target } from '../../upstream/transports.ts'
 import type { ActiveClient, ClientActivity } from '../../observe/client-activity.ts'
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
-import { countGlobalTools, effectiveOf, previewOf, type EffectiveTools } from './groups.ts'
+import type { Groups } from '../groups.ts'
+import { itemViewFor, serverDetailsFor, serverViewFor } from './for-caller.ts'
+import { effectiveOf, previewOf, tokensOf, type EffectiveTools } from './groups.ts'
 import { promptView, resourceView, skillView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
 import { runTrial } from './trial.ts'
+import { createVisibleParts } from './visible-parts.ts'
 import type { Caller } from '../../catalog/caller.ts'
 
 /** Calls read to learn whether any was made, and whether by an MCP client */
@@ -37,6 +41,7 @@ const NEWEST_CALLS = 50
 export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
   readonly registry: Registry
   readonly attempts: Attempts
+  readonly groups: Pick<Groups, 'visible'>
   readonly events: DashboardEvents
   readonly clientActivity: ClientActivity
   catalog(): Catalog
@@ -58,29 +63,33 @@ export interface ServedCounts {
 }
 
 /**
- * Queries and commands of the dashboard's routes, beside those of `Gateway` (http-contract.md#dashboard-routes).
- * Methods throw AppError.
+ * Queries and commands of the dashboard's and the console's routes, beside those of `Gateway`
+ * (http-contract.md#dashboard-routes). What a method returns is what its caller may read. Methods throw AppError.
  */
 export interface Dashboard {
   readonly events: Pick<DashboardEvents, 'subscribe' | 'publish'>
-  servers(): Promise<ServerView[]>
+  servers(caller: Caller): Promise<ServerView[]>
   /** Throws 404. */
-  server(name: string): Promise<ServerView>
-  details(name: string): Promise<ServerDetails>
+  server(caller: Caller, name: string): Promise<ServerView>
+  details(caller: Caller, name: string): Promise<ServerDetails>
   /** Returns a `ToolsView` as JSON text, with the upstream's schemas byte for byte. */
-  tools(): string
-  prompts(): PromptsView
-  resources(): ResourcesView
-  skills(): SkillsView
+  tools(caller: Caller): string
+  prompts(caller: Caller): PromptsView
+  resources(caller: Caller): ResourcesView
+  skills(caller: Caller): SkillsView
   /** Returns the effective tools of a group, its last use in milliseconds since 1970, and its clients. Throws 404. */
-  groupDetails(name: string): EffectiveTools & { readonly seen?: number; readonly clients: readonly ActiveClient[] }
+  groupDetails(
+    caller: Caller,
+    name: string
+  ): EffectiveTools & { readonly seen?: number; readonly clients: readonly ActiveClient[] }
   preview(config: GroupConfig): ToolGroupPreview
-  counts(): ServedCounts
-  /** Returns the estimated number of tokens of all tools' definitions. */
-  countTokens(): number
-  attention(servers: readonly ServerView[]): Attention[]
-  /** Returns the newest entries of the call log, at most 50. */
-  newestCalls(): Promise<readonly CallEntry[]>
+  counts(caller: Caller): ServedCounts
+  /** Returns the estimated number of tokens of all tools' definitions that the caller sees. */
+  countTokens(caller: Caller): number
+  /** Returns what needs the attention of administrators; empty for users. */
+  attention(caller: Caller, servers: readonly ServerView[]): Attention[]
+  /** Returns the newest entries of the call log, at most 50; of users only their own. */
+  newestCalls(caller: Caller): Promise<readonly CallEntry[]>
   /** Returns the last use of any MCP endpoint, in milliseconds since 1970. */
   lastSeen(): number | undefined
   /** Returns the clients of all endpoints, the most recent first. */
@@ -100,59 +109,70 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     options
   const views = createServerViews({ ...options, secretsOf: (stored) => secretsOrNone(registry, stored) })
 
-  const find = (name: string): CatalogServer => {
+  const shown = createVisibleParts(catalog)
+  const find = (name: string, caller?: Caller): CatalogServer => {
     const server = catalog().server(name)
-    if (!server) throw notFound('server', name)
+    if (!server || (caller && !shown.servers(caller).includes(server))) throw notFound('server', name)
     return server
   }
   /** Returns undefined on failure, because a page without charts is better than no page. */
   const stats = (): Promise<CallFigures | undefined> => registry.calls.stats('24h').catch(() => undefined)
-  const itemsOf = <T>(kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
-    catalog().servers.flatMap((server) => {
+  const itemsOf = <T>(caller: Caller, kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
+    shown.servers(caller).flatMap((server) => {
       const status = views.status(server)
-      return server.items(kind).map((item) => view(item, status))
+      return shown.items(caller, server, kind).map((item) => view(item, status))
     })
-  const countServed = (kind: ItemKind) =>
-    globalScope(catalog()).servers.flatMap((server) => server.items(kind).filter(({ enabled }) => enabled)).length
+  const viewOf = (caller: Caller, server: CatalogServer, figures: CallFigures | undefined): ServerView => ({
+    ...views.view(server, figures),
+    ...shown.countsOf(caller, server)
+  })
 
   return {
     events,
-    async servers() {
+    async servers(caller) {
       const figures = await stats()
-      return catalog().servers.map((server) => views.view(server, figures))
+      return shown.servers(caller).map((server) => serverViewFor(caller, viewOf(caller, server, figures)))
     },
-    server: async (name) => views.view(find(name), await stats()),
-    async details(name) {
-      find(name)
+    server: async (caller, name) => serverViewFor(caller, viewOf(caller, find(name, caller), await stats())),
+    async details(caller, name) {
+      find(name, caller)
       const counted = await stats()
-      return views.details(find(name), counted)
+      const server = find(name, caller)
+      return serverDetailsFor(caller, { ...views.details(server, counted), ...shown.countsOf(caller, server) })
     },
-    tools: () => `{"tools":[${itemsOf('tool', toolText).join(',')}]}`,
-    prompts: () => ({ prompts: itemsOf('prompt', promptView) }),
-    skills: () => ({ skills: itemsOf('skill', (item, status) => skillView(catalog(), item, status)) }),
-    resources: () => ({
-      resources: itemsOf('resource', (item, status) => resourceView(catalog(), item, status)),
-      templates: itemsOf('template', (item, status) => templateView(catalog(), item, status))
+    tools: (caller) =>
+      `{"tools":[${itemsOf(caller, 'tool', (item, status) => toolText(item, status, caller)).join(',')}]}`,
+    prompts: (caller) => ({ prompts: itemsOf(caller, 'prompt', (...of) => itemViewFor(caller, promptView(...of))) }),
+    skills: (caller) => ({
+      skills: itemsOf(caller, 'skill', (item, status) => itemViewFor(caller, skillView(catalog(), item, status)))
     }),
-    groupDetails(name) {
+    resources: (caller) => ({
+      resources: itemsOf(caller, 'resource', (...of) => itemViewFor(caller, resourceView(catalog(), ...of))),
+      templates: itemsOf(caller, 'template', (...of) => itemViewFor(caller, templateView(catalog(), ...of)))
+    }),
+    groupDetails(caller, name) {
       const group = catalog().group(name)
       if (!group) throw notFound('tool group', name)
+      if (caller.kind === 'user') {
+        const effective = effectiveOf(catalog(), group.stored, permitOf(catalog(), caller))
+        return { ...effective, left_out: [], clients: [] }
+      }
       const isOwn = (endpoint: string) => groupOf(endpoint) === name
       const seen = clientActivity.lastUsedAt(isOwn)
       const clients = clientActivity.listClients(isOwn)
       return { ...effectiveOf(catalog(), group.stored), clients, ...(seen === undefined ? {} : { seen }) }
     },
     preview: (config) => previewOf(catalog(), config),
-    counts: () => ({
-      server_count: catalog().servers.length,
-      tool_count: countServed('tool'),
-      prompt_count: countServed('prompt'),
-      resource_count: countServed('resource') + countServed('template'),
-      group_count: catalog().groups.length
+    counts: (caller) => ({
+      server_count: shown.servers(caller).length,
+      tool_count: shown.countServed(caller, 'tool'),
+      prompt_count: shown.countServed(caller, 'prompt'),
+      resource_count: shown.countServed(caller, 'resource') + shown.countServed(caller, 'template'),
+      group_count: options.groups.visible(caller).length
     }),
-    countTokens: () => countGlobalTools(catalog()).tokens,
-    attention: (servers) => attentionOf(catalog(), servers),
-    newestCalls: () => registry.calls.list({ limit: NEWEST_CALLS }),
+    countTokens: (caller) => tokensOf(shown.served(caller, 'tool')),
+    attention: (caller, servers) => (caller.kind === 'user' ? [] : attentionOf(catalog(), servers)),
+    newestCalls: (caller) => registry.calls.list({ limit: NEWEST_CALLS, ...ownCalls(caller) }),
     lastSeen: () => clientActivity.lastUsedAt(),
     clients: () => clientActivity.listClients(),
 

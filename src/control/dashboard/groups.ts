@@ -5,6 +5,7 @@ import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../schemas/das
 import { resolveSelections, type Catalog, type Item } from '../../catalog/catalog.ts'
 import { checkBare, namesIn } from '../groups.ts'
 import { globalScope, scopeFor } from '../../catalog/scope.ts'
+import type { Permit } from '../../domain/policy/permit.ts'
 import { factsOf } from './items.ts'
 
 /** Tools that a group serves or leaves out, with reasons, computed with the scope that calls use. */
@@ -15,16 +16,20 @@ export interface EffectiveTools {
   readonly left_out: LeftOutTool[]
 }
 
-const tokensOf = (tools: readonly { tokens: number }[]) => tools.reduce((sum, { tokens }) => sum + tokens, 0)
+const sumOf = (tools: readonly { tokens: number }[]) => tools.reduce((sum, { tokens }) => sum + tokens, 0)
+
+/** Estimates the tokens of the definitions of tools. */
+export const tokensOf = (tools: readonly Item[]): number => sumOf(tools.map(factsOf))
 
 function whyLeftOut({ server, stored }: Item): LeftOutTool['reason'] {
   if (!server.enabled) return 'server_disabled'
   return stored.enabled ? 'unusable' : 'disabled'
 }
 
-export function effectiveOf(catalog: Catalog, config: GroupConfig): EffectiveTools {
+/** Returns what the endpoint of a group serves to callers with the permit; without one, to all. */
+export function effectiveOf(catalog: Catalog, config: GroupConfig, permit?: Permit): EffectiveTools {
   const group = resolveSelections(config)
-  const scope = scopeFor(catalog, group)
+  const scope = scopeFor(catalog, group, permit)
   const tools: GroupTool[] = []
   const left: LeftOutTool[] = []
   for (const server of catalog.servers) {
@@ -46,13 +51,13 @@ export function effectiveOf(catalog: Catalog, config: GroupConfig): EffectiveToo
   const missing = config.included_tools
     .filter((name) => !exists(name))
     .map((name) => ({ name, reason: 'missing' as const }))
-  return { tool_count: tools.length, tokens: tokensOf(tools), tools, left_out: [...left, ...excluded, ...missing] }
+  return { tool_count: tools.length, tokens: sumOf(tools), tools, left_out: [...left, ...excluded, ...missing] }
 }
 
 /** Counts the tools of the global endpoint and estimates their tokens. */
-export function countGlobalTools(catalog: Catalog): { count: number; tokens: number } {
+function countGlobalTools(catalog: Catalog): { count: number; tokens: number } {
   const items = globalScope(catalog).servers.flatMap((server) => server.items('tool').filter(({ enabled }) => enabled))
-  return { count: items.length, tokens: tokensOf(items.map(factsOf)) }
+  return { count: items.length, tokens: tokensOf(items) }
 }
 
 /**

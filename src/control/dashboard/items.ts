@@ -12,6 +12,8 @@ import type { SkillEntry } from '../../catalog/skill-entry.ts'
 import { members } from '../../json/json.ts'
 import { restName } from '../item-records.ts'
 import { wholeView } from '../rest-view.ts'
+import type { Caller } from '../../catalog/caller.ts'
+import { itemViewFor } from './for-caller.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -103,10 +105,12 @@ const acceptedText = (definition: string): string => {
   ])
 }
 
-/** Returns a `ToolView` as JSON text. */
-export function toolText(item: Item, status: ServerStatus): string {
-  const { accepted, definition } = item.stored
-  const known = { name: item.alias, canonical_name: item.publicName, ...commonMembers(item, status) }
+/** Returns a `ToolView` as JSON text, as the caller may read it. */
+export function toolText(item: Item, status: ServerStatus, caller: Caller): string {
+  const { definition } = item.stored
+  const accepted = caller.kind === 'user' ? null : item.stored.accepted
+  const common = itemViewFor(caller, commonMembers(item, status))
+  const known = { name: item.alias, canonical_name: item.publicName, ...common }
   const isBare = !isObject(factsOf(item).definition.inputSchema)
   return joinMembers([
     memberText(known),

@@ -66,15 +66,18 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
     )`.execute(db)
 }
 
+/** Filter of calls with what only the gateway itself sets. */
+export type CallQuery = CallFilter & { readonly limit: number; readonly caller_kind?: CallEntry['caller_kind'] }
+
 /** Returns matching calls, newest first, without arguments, result and stderr. */
-export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
+export async function readCalls(db: Db, query: CallQuery): Promise<CallEntry[]> {
   const { before, limit } = query
   const read = (range: IdRange, max: number) =>
     selectMatching(db, range, query).orderBy('id', 'desc').limit(max).execute()
   return (await scanNewest(db, { before, limit, read })).map(toEntry)
 }
 
-function selectMatching(db: Db, range: IdRange, query: CallFilter) {
+function selectMatching(db: Db, range: IdRange, query: CallQuery) {
   const { server, tool, kind, outcome, failed, cause, caller, endpoint, text, min_ms: least, from, to } = query
   let rows = selectRange(db, range)
   if (server !== undefined) rows = rows.where('server', '=', server)
@@ -84,6 +87,7 @@ function selectMatching(db: Db, range: IdRange, query: CallFilter) {
   if (failed !== undefined) rows = rows.where('outcome', failed ? 'in' : 'not in', failedOutcomes)
   if (cause !== undefined) rows = rows.where('outcome', 'in', failedOutcomes)
   if (caller !== undefined) rows = rows.where('caller', '=', caller)
+  if (query.caller_kind !== undefined) rows = rows.where('caller_kind', '=', query.caller_kind)
   if (endpoint !== undefined) rows = rows.where('endpoint', '=', endpoint)
   if (least !== undefined) rows = rows.where(sql<boolean>`total_ms >= ${least}::double precision`)
   let matching = filterInOrder(db, rows).select(listColumns)

@@ -8,9 +8,10 @@ import { GLOBAL_ENDPOINT } from '../../catalog/endpoint.ts'
 import { settings } from '../../config/settings.ts'
 import type { Check } from '../../schemas/check.ts'
 import { Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
+import { callerOf } from '../../plugins/auth.ts'
 import { baseUrlOf } from '../base-url.ts'
 
-const access = { access: 'admin' } as const
+const access = { access: 'auditor' } as const
 
 function checkBind({ host }: Config): Check {
   const about = { id: 'bind', title: `The gateway listens on ${host}` }
@@ -83,11 +84,12 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
 
   app.get('/diagnostics', { config: access, schema: { response: { 200: Diagnostics } } }, async (request) => {
     const base = baseUrlOf(request, config.publicUrl)
-    const servers = await app.gateway.dashboard.servers()
+    const caller = callerOf(request)
+    const servers = await app.gateway.dashboard.servers(caller)
     return {
       version: VERSION,
       node_version: process.versions.node,
-      mode: 'development' as const,
+      mode: config.mode,
       database: config.databaseUrl === undefined ? ('embedded' as const) : ('postgresql' as const),
       enabled_transports: [
         'streamable_http' as const,
@@ -98,15 +100,15 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
       primary_endpoint: `${base}${GLOBAL_ENDPOINT}`,
       started_at: startedAt,
       checks: [
-        checkBind(config),
-        checkDataDirectory(config),
+        ...(config.mode === 'development' ? [checkBind(config)] : []),
+        ...(config.mode === 'development' ? [checkDataDirectory(config)] : []),
         await checkEndpoint(),
         ...(await app.gateway.dashboard.checks(servers)),
         checkCallLog(config),
         checkTelemetry(config)
       ],
       limits: limitsOf(config),
-      ...app.gateway.dashboard.counts()
+      ...app.gateway.dashboard.counts(caller)
     }
   })
 }

@@ -13,7 +13,8 @@ import { createBodyCheck } from '../../validation/validators.ts'
 import { baseUrlOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
 import { inParallel } from './in-parallel.ts'
-import { storeWithSignIn } from './registering.ts'
+import { CALLBACK, storeWithSignIn } from './registering.ts'
+import type { ServersOptions } from './servers.ts'
 import type { Caller } from '../../catalog/caller.ts'
 
 /** Servers contacted concurrently. */
@@ -73,7 +74,7 @@ function preview(found: Found, values: Values, exists: boolean, check: Check): I
 }
 
 /** Imports servers from a pasted configuration of any MCP client. */
-export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
+export const imports: FastifyPluginAsyncTypebox<ServersOptions> = async (app, { publicUrl, mount }) => {
   const check = createBodyCheck(ServerInput)
 
   const toolsOf = (server: string) => {
@@ -85,7 +86,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
   }
   const register = async (caller: Caller, base: string, input: ServerInput, exists: boolean): Promise<Result> => {
     try {
-      const done = await storeWithSignIn(input, base, (config) =>
+      const done = await storeWithSignIn(input, `${base}${mount}${CALLBACK}`, (config) =>
         app.gateway.servers.register(caller, config, { force: exists })
       )
       if ('authorization_required' in done) return { outcome: 'sign_in_needed', ...done }

@@ -12,6 +12,7 @@ import { errorResponses } from '../../schemas/shared.ts'
 import { sendJson } from '../replies.ts'
 
 const config = { access: 'admin' } as const
+const reading = { access: 'user' } as const
 
 /** Item kinds by path; the first kind that has an item of the given name is used. */
 const itemPaths: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] = [
@@ -23,13 +24,17 @@ const itemPaths: readonly (readonly [path: string, kinds: readonly ItemKind[]])[
 
 /** Routes of tools, prompts, resources and skills of all servers: list, enable and accept. */
 export const items: FastifyPluginAsyncTypebox = async (app) => {
-  app.get('/tools', { config, schema: { response: { 200: ToolsView } } }, async (_request, reply) =>
-    sendJson(reply, app.gateway.dashboard.tools())
+  app.get('/tools', { config: reading, schema: { response: { 200: ToolsView } } }, async (request, reply) =>
+    sendJson(reply, app.gateway.dashboard.tools(callerOf(request)))
   )
-  app.get('/prompts', { config, schema: { response: { 200: PromptsView } } }, () => app.gateway.dashboard.prompts())
-  app.get('/skills', { config, schema: { response: { 200: SkillsView } } }, () => app.gateway.dashboard.skills())
-  app.get('/resources', { config, schema: { response: { 200: ResourcesView } } }, () =>
-    app.gateway.dashboard.resources()
+  app.get('/prompts', { config: reading, schema: { response: { 200: PromptsView } } }, (request) =>
+    app.gateway.dashboard.prompts(callerOf(request))
+  )
+  app.get('/skills', { config: reading, schema: { response: { 200: SkillsView } } }, (request) =>
+    app.gateway.dashboard.skills(callerOf(request))
+  )
+  app.get('/resources', { config: reading, schema: { response: { 200: ResourcesView } } }, (request) =>
+    app.gateway.dashboard.resources(callerOf(request))
   )
 
   /**

@@ -73,8 +73,15 @@ const notBuilt = (reply: FastifyReply) =>
     'The gateway works without it. Run "npm run build" in the folder of the sources, then load this page again.'
   )
 
-/** Routes `/`, `/index.html` and `/assets/*`: the built pages in `root`. */
-export const pages: FastifyPluginAsync<{ root: string }> = async (app, { root }) => {
+export interface PagesOptions {
+  /** Folder of the built pages. */
+  readonly root: string
+  /** Paths of the first page. */
+  readonly index: readonly string[]
+}
+
+/** Routes of the built pages: the first one and `/assets/*`. */
+export const pages: FastifyPluginAsync<PagesOptions> = async (app, { root, index }) => {
   const find = await createFiles(root)
   app.addHook('onClose', () => find.close())
   const send = async (request: FastifyRequest, reply: FastifyReply, document: Promise<StaticDocument>) =>
@@ -84,8 +91,8 @@ export const pages: FastifyPluginAsync<{ root: string }> = async (app, { root })
     done()
   })
 
-  for (const url of ['/', '/index.html']) {
-    app.get(url, { config }, (request, reply) => {
+  for (const url of index) {
+    app.get(url, { config, prefixTrailingSlash: 'slash' }, (request, reply) => {
       const document = find('index.html', 'no-cache')
       return document ? send(request, reply, document) : notBuilt(reply)
     })

@@ -5,17 +5,18 @@ import type { ServerConfig } from '../../registry/model/model.ts'
 import type { ServerInput } from '../../schemas/server.ts'
 import { toServerConfig } from '../server-config.ts'
 
-const CALLBACK = '/api/dashboard/oauth/callback'
+/** Path of the redirect after a sign-in, behind that of the mount. */
+export const CALLBACK = '/oauth/callback'
 
 const requiresSignIn = (error: unknown) => error instanceof AppError && error.code === 'upstream_oauth_required'
 
 /**
  * Registers or replaces a server. If it requires OAuth, tries again with the dashboard's callback as redirect URI, so
- * that the user can sign in (http-contract.md#dashboard-routes). Throws AppError.
+ * that the user can sign in (http-contract.md#dashboard-routes). `callback`: its URL. Throws AppError.
  */
 export async function storeWithSignIn(
   input: ServerInput,
-  base: string,
+  callback: string,
   store: (config: ServerConfig) => Promise<ServerRecord | AuthorizationRequired>
 ): Promise<ServerRecord | AuthorizationRequired> {
   try {
@@ -23,6 +24,6 @@ export async function storeWithSignIn(
   } catch (error) {
     const usesDefaultCallback = input.transport === 'streamable_http' && !input.oauth_redirect_uri
     if (!usesDefaultCallback || !requiresSignIn(error)) throw error
-    return store(toServerConfig({ ...input, oauth_redirect_uri: `${base}${CALLBACK}` }))
+    return store(toServerConfig({ ...input, oauth_redirect_uri: callback }))
   }
 }

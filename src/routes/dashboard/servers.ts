@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
 import { demoRegistration } from '../../demo/registration.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ServerDetails, ServersView, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
@@ -8,23 +9,31 @@ import { AuthorizationRequired, RegistrationQuery, ServerInput } from '../../sch
 import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
 import { baseUrlOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
-import { storeWithSignIn } from './registering.ts'
+import { CALLBACK, storeWithSignIn } from './registering.ts'
 
 const config = { access: 'admin' } as const
+const reading = { access: 'user' } as const
 const params = NameParam
 const signIn = ref(AuthorizationRequired)
 const upstreamFailures = errorResponses(400, 404, 409, 413, 414, 415, 502, 503, 504)
 
+export interface ServersOptions {
+  readonly publicUrl: string | undefined
+  /** Path before the routes: `/api/dashboard` or `/api/console`. */
+  readonly mount: string
+}
+
 /** Routes of servers for the dashboard. Responses contain only members of an allow list, never secrets. */
-export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
-  app.get('/servers', { config, schema: { response: { 200: ServersView } } }, async () => ({
-    servers: await app.gateway.dashboard.servers()
+export const servers: FastifyPluginAsyncTypebox<ServersOptions> = async (app, { publicUrl, mount }) => {
+  const callbackOf = (request: FastifyRequest) => `${baseUrlOf(request, publicUrl)}${mount}${CALLBACK}`
+  app.get('/servers', { config: reading, schema: { response: { 200: ServersView } } }, async (request) => ({
+    servers: await app.gateway.dashboard.servers(callerOf(request))
   }))
 
   app.get(
     '/servers/:name',
-    { config, schema: { params, response: { 200: ServerDetails, ...errorResponses(400, 404, 414) } } },
-    (request) => app.gateway.dashboard.details(request.params.name)
+    { config: reading, schema: { params, response: { 200: ServerDetails, ...errorResponses(400, 404, 414) } } },
+    (request) => app.gateway.dashboard.details(callerOf(request), request.params.name)
   )
 
   app.post(
@@ -43,11 +52,11 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
         return reply.code(200).send(await app.gateway.dashboard.tryConfig(callerOf(request), toServerConfig(body)))
       const options = { force: query.force ?? false, saveDisabled: query.save === 'disabled' }
       const caller = callerOf(request)
-      const done = await storeWithSignIn(body, baseUrlOf(request, publicUrl), (to) =>
+      const done = await storeWithSignIn(body, callbackOf(request), (to) =>
         app.gateway.servers.register(caller, to, options)
       )
       if ('authorization_required' in done) return reply.code(202).send(done)
-      return reply.code(201).send(await app.gateway.dashboard.server(done.name))
+      return reply.code(201).send(await app.gateway.dashboard.server(caller, done.name))
     }
   )
 
@@ -56,8 +65,9 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     { config, schema: { response: { 201: ServerView, ...errorResponses(400, 409, 414, 415, 502, 503, 504) } } },
     async (request, reply) => {
       const { name } = demoRegistration()
-      await app.gateway.servers.register(callerOf(request), demoRegistration(), { force: false })
-      return reply.code(201).send(await app.gateway.dashboard.server(name))
+      const caller = callerOf(request)
+      await app.gateway.servers.register(caller, demoRegistration(), { force: false })
+      return reply.code(201).send(await app.gateway.dashboard.server(caller, name))
     }
   )
 
@@ -68,11 +78,11 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const { name } = request.params
       const caller = callerOf(request)
       const input = app.gateway.dashboard.completeUpdate(name, request.body)
-      const done = await storeWithSignIn(input, baseUrlOf(request, publicUrl), (to) =>
+      const done = await storeWithSignIn(input, callbackOf(request), (to) =>
         app.gateway.servers.replace(caller, name, to)
       )
       if ('authorization_required' in done) return reply.code(202).send(done)
-      return reply.code(200).send(await app.gateway.dashboard.server(name))
+      return reply.code(200).send(await app.gateway.dashboard.server(caller, name))
     }
   )
 

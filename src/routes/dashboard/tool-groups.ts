@@ -2,6 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import type { GroupRecord } from '../../control/groups.ts'
+import type { Caller } from '../../catalog/caller.ts'
+import { notFound } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ToolGroupPreview, ToolGroupsView, ToolGroupView } from '../../schemas/dashboard/tool-groups.ts'
 import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
@@ -11,28 +13,42 @@ import { seenClient } from './seen-client.ts'
 import { toGroupConfig, toReplacement, withEndpointUrls } from '../group-config.ts'
 
 const config = { access: 'admin' } as const
+const reading = { access: 'user' } as const
 const params = NameParam
+
+/** Returns a group as the caller may read it: users see its tools, not the lists, which name what they may not use. */
+const recordFor = (caller: Caller, record: GroupRecord): GroupRecord =>
+  caller.kind === 'user'
+    ? { ...record, included_tools: [], included_servers: [], excluded_tools: [], missing: [] }
+    : record
 
 /** Routes of tool groups with their effective tools, and the preview of a group. */
 export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
   const view = (request: FastifyRequest, record: GroupRecord) => {
-    const { seen, clients, ...effective } = app.gateway.dashboard.groupDetails(record.name)
+    const caller = callerOf(request)
+    const { seen, clients, ...effective } = app.gateway.dashboard.groupDetails(caller, record.name)
     return {
-      ...withEndpointUrls(record, baseUrlOf(request, publicUrl)),
+      ...withEndpointUrls(recordFor(caller, record), baseUrlOf(request, publicUrl)),
       ...effective,
       clients: clients.map(seenClient),
       ...(seen === undefined ? {} : { seen: new Date(seen).toISOString() })
     }
   }
 
-  app.get('/tool-groups', { config, schema: { response: { 200: ToolGroupsView } } }, (request) => ({
-    tool_groups: app.gateway.groups.list().map((record) => view(request, record))
-  }))
+  app.get('/tool-groups', { config: reading, schema: { response: { 200: ToolGroupsView } } }, (request) => {
+    const visible = new Set(app.gateway.groups.visible(callerOf(request)))
+    const shown = app.gateway.groups.list().filter(({ name }) => visible.has(name))
+    return { tool_groups: shown.map((record) => view(request, record)) }
+  })
 
   app.get(
     '/tool-groups/:name',
-    { config, schema: { params, response: { 200: ToolGroupView, ...errorResponses(400, 404, 414) } } },
-    (request) => view(request, app.gateway.groups.get(request.params.name))
+    { config: reading, schema: { params, response: { 200: ToolGroupView, ...errorResponses(400, 404, 414) } } },
+    (request) => {
+      const { name } = request.params
+      if (!app.gateway.groups.visible(callerOf(request)).includes(name)) throw notFound('tool group', name)
+      return view(request, app.gateway.groups.get(name))
+    }
   )
 
   app.post(

@@ -35,7 +35,7 @@ const passwordForm = (page: LocalPage): Html =>
     </form>`
 
 const tokenForm = (page: LocalPage): Html =>
-  html`<p>Administrators can sign in with their own access token for one hour.</p>
+  html`<p>With an access token that an administrator issued you are signed in for one hour.</p>
     ${problemOf(page, 'token')}
     <form method="post" action="${page.pathTo('/auth/local')}">
       <label for="token">Access token</label>
@@ -44,7 +44,7 @@ const tokenForm = (page: LocalPage): Html =>
       <button class="primary">Sign in</button>
     </form>`
 
-/** Sends the page on which people sign in without the provider: with a password, or with an administrator's token. */
+/** Sends the page on which people sign in without the provider: with a password, or with a static token. */
 export function sendLocalPage(reply: FastifyReply, status: number, page: LocalPage): FastifyReply {
   const { localSignIn, breakGlass } = page.auth
   if (!localSignIn) {

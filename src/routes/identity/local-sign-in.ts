@@ -28,7 +28,7 @@ export type LocalSignInOptions = Pick<Config, 'auth' | 'publicUrl'> & {
   readonly limits: Pick<Config['limits'], 'failedAuthentications'>
 }
 
-/** Sign-in without the OpenID provider: with a password, or as an administrator with a static token (break-glass). */
+/** Sign-in without the OpenID provider: with a password, or with a static token (break-glass). */
 export const localSignIn: FastifyPluginAsyncTypebox<LocalSignInOptions> = async (app, options) => {
   const { auth, publicUrl, limits } = options
   const identity = app.identity!
@@ -69,7 +69,7 @@ export const localSignIn: FastifyPluginAsyncTypebox<LocalSignInOptions> = async 
     if (token !== undefined) {
       if (!auth.breakGlass) throw new AppError(404, 'Signing in with an access token is switched off.')
       const found = await checkStaticToken(app, request, failedLogins, token)
-      const text = 'This is not the access token of an administrator.'
+      const text = 'This is not an access token that an administrator issued to a user.'
       if (!found) return sendForms(reply, 403, returnTo, { form: 'token', text })
       await identity.start(reply, found.userId, 'break_glass', found)
       return goOn()

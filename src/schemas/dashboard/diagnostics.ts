@@ -7,7 +7,7 @@ import { StringEnum } from '../shared.ts'
 export const Diagnostics = Type.Object({
   version: Type.String(),
   node_version: Type.String(),
-  mode: StringEnum(['development']),
+  mode: StringEnum(['development', 'enterprise']),
   database: StringEnum(['embedded', 'postgresql']),
   enabled_transports: Type.Array(StringEnum(TRANSPORTS)),
   metrics_endpoint: Type.Optional(Type.String()),

@@ -30,7 +30,7 @@ export const Overview = Type.Object({
   status: StringEnum(['running', 'degraded'], {
     description: 'degraded: an enabled server is failing or needs a sign-in'
   }),
-  mode: StringEnum(['development']),
+  mode: StringEnum(['development', 'enterprise']),
   version: Type.String(),
   endpoints: Type.Array(Type.Object({ label: Type.String(), url: Type.String() })),
   server_count: Type.Integer(),

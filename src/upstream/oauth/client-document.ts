@@ -21,10 +21,12 @@ export interface ClientDocument {
  */
 export function clientDocument({
   upstreamClientId,
-  publicUrl
-}: Pick<Config, 'upstreamClientId' | 'publicUrl'>): ClientDocument | undefined {
+  publicUrl,
+  console
+}: Pick<Config, 'upstreamClientId' | 'publicUrl' | 'console'>): ClientDocument | undefined {
   if (upstreamClientId === undefined) return undefined
-  const own = publicUrl === undefined ? [] : [`${publicUrl}/api/dashboard/oauth/callback`]
+  const mounts = console ? ['/api/dashboard', '/api/console'] : ['/api/dashboard']
+  const own = publicUrl === undefined ? [] : mounts.map((mount) => `${publicUrl}${mount}/oauth/callback`)
   return {
     client_id: upstreamClientId,
     client_name: TITLE,

@@ -1,0 +1,28 @@
+import { signal } from '@preact/signals'
+import type { ConsoleSession } from '../../src/schemas/dashboard/session.ts'
+
+/** Who looks at the pages. In development mode everybody may do everything. */
+export type Viewer = Pick<ConsoleSession, 'name' | 'may' | 'administrators' | 'teams'> & {
+  readonly role: ConsoleSession['role'] | 'development'
+  readonly method?: ConsoleSession['method']
+  readonly publicUrl?: string
+}
+
+export const developer: Viewer = {
+  name: '',
+  role: 'development',
+  teams: [],
+  may: { call: true, audit: true, administer: true },
+  administrators: []
+}
+
+/** Returns the viewer of the console's session. */
+export const viewerOf = ({ name, role, teams, may, administrators, method, public_url }: ConsoleSession): Viewer => ({
+  ...{ name, role, teams, may, administrators, publicUrl: public_url },
+  ...(method === undefined ? {} : { method })
+})
+
+/** Value of the header `X-Towpath-CSRF`; '' in development mode. */
+export const csrfToken = signal('')
+/** True once the gateway has answered 401: the page asks to sign in again, and keeps what was typed. */
+export const hasEnded = signal(false)

@@ -1,0 +1,28 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { roles } from '../../domain/access/access.ts'
+import { StringEnum } from '../shared.ts'
+
+/** `GET /session` of the console: who looks at it, and what they may do. */
+export const ConsoleSession = Type.Object({
+  mode: StringEnum(['enterprise']),
+  version: Type.String(),
+  public_url: Type.String({ description: 'Address of the gateway for clients' }),
+  name: Type.String(),
+  role: StringEnum(roles),
+  teams: Type.Array(Type.String()),
+  method: Type.Optional(
+    StringEnum(['oidc', 'local', 'break_glass'], {
+      description: 'How the browser signed in; absent for an access token'
+    })
+  ),
+  expires_at: Type.Optional(Type.String({ description: 'End of the session unless it is used, ISO 8601' })),
+  csrf_token: Type.Optional(
+    Type.String({ description: 'Value of the header `X-Towpath-CSRF` of requests that change something' })
+  ),
+  may: Type.Object(
+    { call: Type.Boolean(), audit: Type.Boolean(), administer: Type.Boolean() },
+    { description: 'call: use tools; audit: read everything; administer: change everything' }
+  ),
+  administrators: Type.Array(Type.String(), { description: 'Names of some administrators, who can help' })
+})
+export type ConsoleSession = Static<typeof ConsoleSession>
