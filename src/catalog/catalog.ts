@@ -29,7 +29,7 @@ import { createPeopleIndexer, type People, type SignedIn } from './people.ts'
 import { createPrincipal, createPrincipalIndexer } from './principal-index.ts'
 import { hasNamedAddress, namedAddressOf } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
-import { withSkillUris } from './skill-entry.ts'
+import { withSkillUris, type FileTest } from './skill-entry.ts'
 import { createSkillFolders, type SkillFolders } from './skill-folders.ts'
 import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
 import type { Caller } from './caller.ts'
@@ -191,11 +191,7 @@ export function listEntry({ kind, name: own, alias, stored, publicName, server }
     const address = isShown ? {} : { [uriMembers[kind]]: JSON.stringify(namedAddressOf(server.name, own)) }
     return definitionWith(kind, stored.definition, address)
   }
-  if (kind === 'skill') {
-    return skillText(stored.definition, (uri) =>
-      isBare || !hasNamedAddress(uri) ? uri : namedAddressOf(server.name, uri)
-    )
-  }
+  if (kind === 'skill') return skillEntry({ stored, server }, isBare)
   // header annotations matter only over HTTP: on other transports an invalid one is removed
   const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
   const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
@@ -207,9 +203,21 @@ export function listEntry({ kind, name: own, alias, stored, publicName, server }
   return definitionWith(kind, definition, { ...name, ...meta, ...(execution === undefined ? {} : { execution }) })
 }
 
-/** Returns a skill's entry for clients, with the address of each of its files. */
-export const skillText = (definition: string, addressOf: (uri: string) => string): string =>
-  definitionWith('skill', withSkillUris(definition, addressOf), {})
+/** Returns a skill's entry for clients, with the address of each of its files that is shown. */
+export const skillText = (definition: string, addressOf: (uri: string) => string, isShown?: FileTest): string =>
+  definitionWith('skill', withSkillUris(definition, addressOf, isShown), {})
+
+/** Returns a skill's entry in MCP lists, with the files that are shown. */
+export const skillEntry = (
+  { stored, server }: Pick<Item, 'stored' | 'server'>,
+  isBare: boolean,
+  isShown?: FileTest
+): string =>
+  skillText(
+    stored.definition,
+    (uri) => (isBare || !hasNamedAddress(uri) ? uri : namedAddressOf(server.name, uri)),
+    isShown
+  )
 
 function definitionWith(kind: ItemKind, definition: string, changes: Readonly<Record<string, string | null>>): string {
   const all = { ...unlistedMembers(kind, definition), ...changes }

@@ -1,7 +1,7 @@
 import type { Decision, Permit } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { withMembers } from '../json/json.ts'
-import { listEntry, skillText, type Catalog, type CatalogServer, type Item } from './catalog.ts'
+import { listEntry, skillEntry, skillText, type Catalog, type CatalogServer, type Item } from './catalog.ts'
 import { joinListing, type Listing } from './list-cache.ts'
 import {
   byRegistration,
@@ -21,7 +21,7 @@ import {
   splitNamedAddress,
   type AddressForm
 } from './resource-uris.ts'
-import { skillUris } from './skill-entry.ts'
+import { hiddenFilesOf, skillUris } from './skill-entry.ts'
 
 /** Result of resolving a resource URI. */
 export interface ResourceTarget {
@@ -56,12 +56,21 @@ interface Access {
   /** Returns true if the item is enabled and the permit shows it. */
   isServed(item: Item | undefined): item is Item
   isPermitted(server: CatalogServer, uri: string): boolean
+  /** Returns the positions of a skill's files that the permit hides; undefined if it hides the whole skill. */
+  hiddenFiles(skill: Item): readonly number[] | undefined
 }
 
-export const accessBy = (permit: Permit): Access => ({
-  isServed: (item): item is Item => item?.enabled === true && isVisible(permit.decide(item)),
-  isPermitted: (server, uri) => isVisible(decideUri(permit, server, uri))
-})
+const noFiles: readonly number[] = []
+
+export function accessBy(permit: Permit): Access {
+  const isPermitted = (server: CatalogServer, uri: string) => isVisible(decideUri(permit, server, uri))
+  return {
+    isServed: (item): item is Item => item?.enabled === true && isVisible(permit.decide(item)),
+    isPermitted,
+    hiddenFiles: ({ server, stored }) =>
+      permit.isAll ? noFiles : hiddenFilesOf(stored.definition, (uri) => isPermitted(server, uri))
+  }
+}
 
 /** Servers and tools whose interfaces and skills an endpoint with qualified names serves. */
 interface AddressScope extends Access {
@@ -139,7 +148,7 @@ export function createUris(
   catalog: Catalog,
   servers: readonly CatalogServer[],
   isBare: boolean,
-  { isServed, isPermitted }: Access
+  { isServed, isPermitted, hiddenFiles }: Access
 ) {
   const byAge = servers.toSorted(byRegistration)
   const byName = new Map(servers.map((server) => [server.name, server]))
@@ -186,14 +195,16 @@ export function createUris(
   /** Tests for a skill that the only server of a bare group does not list (mcp-proxy.md#skills). */
   const ownsUnlisted = (server: CatalogServer, uri: string) =>
     isBare && hasNamedScheme(uri) && mayHaveSkills(server) && !isDisabled(server, uri)
-  /** Returns true for a skill whose files all lead to its server under their own URIs. */
+  /** Returns true for a skill whose shown files all lead to its server under their own URIs. */
   const keepsUris = ({ server, stored }: Item) =>
-    skillUris(stored.definition).every((uri) => resolve(uri, false)?.server === server)
-  /** Returns the mark of a skill among listings: hidden, under its own URIs, or under aliases. */
+    skillUris(stored.definition).every((uri) => !isPermitted(server, uri) || resolve(uri, false)?.server === server)
+  /** Returns the mark of a skill among listings: hidden, or under its own URIs or aliases, without some files. */
   const markSkill = (item: Item) => {
-    if (!isServed(item)) return 'h'
+    const hidden = isServed(item) ? hiddenFiles(item) : undefined
+    if (hidden === undefined) return 'h'
     // an address of the usual scheme names its server already
-    return isBare || hasNamedAddress(item.name) || keepsUris(item) ? 'o' : 'a'
+    const form = isBare || hasNamedAddress(item.name) || keepsUris(item) ? 'o' : 'a'
+    return hidden.length === 0 ? form : `${form}${hidden.join('.')},`
   }
   return {
     /** Returns a server's skills; one with a file that leads to another server is listed under its aliases. */
@@ -205,9 +216,11 @@ export function createUris(
       return catalog.listings.get(`${server.name} skill ${isBare} ${marks.join('')}`, source, () =>
         joinListing(
           enabled.flatMap((item, i) => {
-            if (marks[i] === 'h') return []
-            if (marks[i] === 'o') return [listEntry(item, isBare)]
-            return [skillText(item.stored.definition, (uri) => aliasOf(server.name, uri))]
+            const mark = marks[i]!
+            if (mark === 'h') return []
+            const isShown = (uri: string) => isPermitted(server, uri)
+            if (mark.startsWith('o')) return [skillEntry(item, isBare, isShown)]
+            return [skillText(item.stored.definition, (uri) => aliasOf(server.name, uri), isShown)]
           })
         )
       )

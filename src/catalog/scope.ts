@@ -178,8 +178,13 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     skillAt(uri) {
       const target = resolve(uri)
       const item = target?.server.find('skill', target.uri)
-      if (!target || !item || !access.isServed(item)) return undefined
-      return skillText(item.stored.definition, (own) => formatAddress(target.form, target.server.name, own))
+      if (!target || !item || !access.isServed(item) || access.hiddenFiles(item) === undefined) return undefined
+      const { server, form } = target
+      return skillText(
+        item.stored.definition,
+        (own) => formatAddress(form, server.name, own),
+        (own) => access.isPermitted(server, own)
+      )
     },
     resolveAt(name, uri) {
       const server = servers.find((each) => each.name === name)

@@ -121,22 +121,48 @@ export function skillUris(definition: string): string[] {
   return resources === 'dynamic' ? [uri] : [uri, ...resources.map((file) => file.uri)]
 }
 
+/** Tells by its URI at the server whether a file of a skill is shown. */
+export type FileTest = (uri: string) => boolean
+
 /**
- * Returns an entry with other URIs for the skill and each of its files, all else byte for byte: the frontmatter must
- * stay what the author wrote. `definition` is valid JSON.
+ * Returns the positions of a skill's files that are not shown; undefined if its `SKILL.md` is among them, without which
+ * clients would reject the entry. `definition` has passed `skillProblem`.
  */
-export function withSkillUris(definition: string, addressOf: (uri: string) => string): string {
+export function hiddenFilesOf(definition: string, isShown: FileTest): readonly number[] | undefined {
+  const { uri, resources } = JSON.parse(definition) as SkillEntry
+  if (!isShown(uri)) return undefined
+  if (resources === 'dynamic') return []
+  const hidden = resources.flatMap((file, i) => (isShown(file.uri) ? [] : [i]))
+  const spelled = (text: string) => decodeEscapes(canonicalUri(text)!)
+  return hidden.some((i) => spelled(resources[i]!.uri) === spelled(uri)) ? undefined : hidden
+}
+
+const isAnyShown: FileTest = () => true
+
+/**
+ * Returns an entry with other URIs for the skill and each of its files, without the files that are not shown, all else
+ * byte for byte: the frontmatter must stay what the author wrote. `definition` is valid JSON.
+ */
+export function withSkillUris(
+  definition: string,
+  addressOf: (uri: string) => string,
+  isShown: FileTest = isAnyShown
+): string {
   const readdress = (text: string, own = members(text)): Record<string, string> => {
     const uri = stringOf(text, own, 'uri')
-    return uri === undefined ? {} : { uri: JSON.stringify(addressOf(uri)) }
+    const address = uri === undefined ? undefined : addressOf(uri)
+    return address === undefined || address === uri ? {} : { uri: JSON.stringify(address) }
   }
   const found = members(definition)
   const changes = readdress(definition, found)
   const files = found.findLast(({ key }) => key === 'resources')
   if (files && definition[files.start] === '[') {
-    const changed = elements(definition, files.start).map(({ start, end }) => {
+    const changed = elements(definition, files.start).flatMap(({ start, end }) => {
       const file = definition.slice(start, end)
-      return file.startsWith('{') ? withMembers(file, readdress(file)) : file
+      if (!file.startsWith('{')) return [file]
+      const own = members(file)
+      const isHidden = isShown !== isAnyShown && !isShown(stringOf(file, own, 'uri') ?? '')
+      return isHidden ? [] : [withMembers(file, readdress(file, own), own)]
     })
     changes.resources = `[${changed.join(',')}]`
   }

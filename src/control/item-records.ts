@@ -2,6 +2,7 @@ import type { ItemKind } from '../registry/model/model.ts'
 import { definitionForClients, skillText, type CatalogServer, type Item } from '../catalog/catalog.ts'
 import { members } from '../json/json.ts'
 import { addressOf, aliasOf, hasNamedAddress, namedAddressOf } from '../catalog/resource-uris.ts'
+import { resourceOf } from '../catalog/resource-resolution.ts'
 import { anyByUri } from '../catalog/item-lookup.ts'
 import type { SkillEntry } from '../catalog/skill-entry.ts'
 import type { RestView } from './rest-view.ts'
@@ -47,18 +48,19 @@ function skillMembers(definition: string): string[] {
   return [`"name":${JSON.stringify(frontmatter.name)}`, `"description":${JSON.stringify(frontmatter.description)}`]
 }
 
-/** Returns a definition with the addresses that clients of REST use. */
-function definitionOf(item: Item, name: string): string {
+/** Returns a definition with the addresses that clients of REST use, of a skill with the files that the caller sees. */
+function definitionOf({ catalog, sees }: RestView, item: Item, name: string): string {
   const { kind, stored, server } = item
   if (kind === 'tool') return definitionForClients(item)
-  if (kind !== 'skill' || name === item.name) return stored.definition
-  return skillText(stored.definition, (uri) => addressOf(server.name, uri))
+  if (kind !== 'skill') return stored.definition
+  const isSeen = (uri: string) => sees(resourceOf(catalog, server.name, uri))
+  return skillText(stored.definition, (uri) => (name === item.name ? uri : addressOf(server.name, uri)), isSeen)
 }
 
 /** Serializes an item: REST's own members, followed by the rest of the upstream's definition byte for byte. */
 export function itemRecord(view: RestView, item: Item): string {
   const shownName = restName(view, item)
-  const text = definitionOf(item, shownName)
+  const text = definitionOf(view, item, shownName)
   const parts = [`"${nameMembers[item.kind]}":${JSON.stringify(shownName)}`, `"enabled":${item.enabled}`]
   if (item.kind === 'skill') parts.push(...skillMembers(text))
   for (const member of members(text)) {

@@ -111,7 +111,7 @@ function storedRecord(
   const server = catalog().server(config.name)
   if (server) {
     const record = serverRecord(server, secretsOrNone(registry, server.stored), caller)
-    return { ...record, ...leftOutRecord(server, true) }
+    return { ...record, ...leftOutRecord(server, caller) }
   }
   const { name, transport, session_mode, description = null } = config
   return serverRecord(

@@ -95,9 +95,16 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
   }
 }
 
-/** Returns the number of items that were left out when the server's lists were read; `withItems`: also the items. */
-export function leftOutRecord(server: Pick<CatalogServer, 'leftOut'> | undefined, withItems: boolean): LeftOutRecord {
-  const leftOut = server?.leftOut
-  if (leftOut === undefined) return {}
-  return { left_out_count: leftOutCount(leftOut), ...(withItems ? { left_out: leftOut.items } : {}) }
+/** Returns the number of items that were left out when the server's lists were read. */
+export function leftOutNumber(server: Pick<CatalogServer, 'leftOut'> | undefined): LeftOutRecord {
+  return server?.leftOut === undefined ? {} : { left_out_count: leftOutCount(server.leftOut) }
+}
+
+/**
+ * Returns the number of such items, and for administrators and auditors the items: policies do not decide on names that
+ * are served to nobody, so that users would see those of a server that is denied to them.
+ */
+export function leftOutRecord(server: Pick<CatalogServer, 'leftOut'> | undefined, caller: Caller): LeftOutRecord {
+  const items = isAuditor(caller) ? server?.leftOut?.items : undefined
+  return { ...leftOutNumber(server), ...(items ? { left_out: items } : {}) }
 }

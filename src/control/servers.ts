@@ -8,7 +8,14 @@ import { auditChange } from './audit-change.ts'
 import type { Registration } from './registration.ts'
 import { secretsOrNone } from './readable-secrets.ts'
 import type { ReadingOrder } from './reading-order.ts'
-import { recordedUntil, leftOutRecord, serverRecord, type LeftOutRecord, type ServerRecord } from './server-records.ts'
+import {
+  leftOutNumber,
+  leftOutRecord,
+  recordedUntil,
+  serverRecord,
+  type LeftOutRecord,
+  type ServerRecord
+} from './server-records.ts'
 import { storeSwitches, switchesOf, type SwitchesPatch, type SwitchesRecord } from './server-switches.ts'
 import type { Target } from '../upstream/transports.ts'
 import { administrators, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
@@ -33,7 +40,7 @@ export interface ServerStateResult {
 export interface Servers extends Registration {
   /** Returns all servers. Values of `env` are masked for callers with the role `user`. */
   list(caller: Caller): ServerRecord[]
-  /** Returns one server, with the items that are not served. 404. */
+  /** Returns one server; for administrators and auditors with the items that are not served. 404. */
   get(caller: Caller, name: string): ServerRecord
   /** Removes a server and its items. 404. */
   remove(caller: Caller, name: string): Promise<void>
@@ -86,7 +93,7 @@ export function createServers(options: ServersOptions): Servers {
     serverRecord(server, secretsOrNone(registry, server.stored), caller)
   const fullRecord = (caller: Caller, server: CatalogServer) => ({
     ...record(caller, server),
-    ...leftOutRecord(server, true)
+    ...leftOutRecord(server, caller)
   })
 
   const read = (caller: Caller, purpose: Purpose, stored: StoredServer) =>
@@ -106,8 +113,7 @@ export function createServers(options: ServersOptions): Servers {
   return {
     ...registration,
 
-    list: (caller) =>
-      catalog().servers.map((server) => ({ ...record(caller, server), ...leftOutRecord(server, false) })),
+    list: (caller) => catalog().servers.map((server) => ({ ...record(caller, server), ...leftOutNumber(server) })),
     get: (caller, name) => fullRecord(caller, find(name)),
 
     async remove(caller, name) {
@@ -132,7 +138,7 @@ export function createServers(options: ServersOptions): Servers {
         added: difference.added.map((ref) => publicNameOf(after, ref)),
         removed: difference.removed.map((ref) => publicNameOf(before, ref)),
         changed: difference.changed.map((ref) => publicNameOf(after, ref)),
-        ...leftOutRecord(after, true)
+        ...leftOutRecord(after, caller)
       }
     },
 

@@ -11,11 +11,12 @@ import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
 import type { Payload } from '../json/payload.ts'
-import { resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
+import { isVisible, resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
 import { type Scope } from '../catalog/scope.ts'
 import { allowedByDefault } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { checkResource, refuseByPolicy, stepUp } from './policy-refusals.ts'
+import type { FileTest } from '../catalog/skill-entry.ts'
 import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer } from '../upstream/transport/call.ts'
@@ -291,6 +292,12 @@ function findTarget(scope: Scope, uri: string): ResourceTarget | undefined {
   return target && declaredExtension(target.server, SKILLS_EXTENSION) ? target : undefined
 }
 
+/** Returns a test for the files of a server that policies show to the caller. */
+const shownBy =
+  ({ scope }: RequestContext, { server }: ResourceTarget): FileTest =>
+  (own) =>
+    isVisible(scope.decideUri(server, own))
+
 /** Creates the methods of the Skills extension beside `skills/list` (mcp-proxy.md#skills). */
 export function createSkillMethods({ callMethod, refusals, policies, results }: SkillMethodsOptions): Methods {
   const notFound = (context: RequestContext, what: string, uri: string) => {
@@ -314,7 +321,7 @@ export function createSkillMethods({ callMethod, refusals, policies, results }: 
     observation.setTarget(target?.server.name, target?.uri ?? uri)
     // a listed skill that is asked for is disabled: an enabled one is answered from memory
     if (!target || target.server.find('skill', target.uri)) throw notFound(context, 'Skill', uri)
-    return targetOf(context, target, observation, (result) => namedSkill(result, target))
+    return targetOf(context, target, observation, (result) => namedSkill(result, target, shownBy(context, target)))
   })
   return new Map([
     [
@@ -335,7 +342,8 @@ export function createSkillMethods({ callMethod, refusals, policies, results }: 
         observation.setTarget(target?.server.name, target?.uri ?? uri)
         if (!target || declaredExtension(target.server, SKILLS_EXTENSION)!['directoryRead'] !== true)
           throw notFound(context, 'Directory', uri)
-        const rewrite = (result: Payload) => (context.scope.isBare ? result : namedChildren(result, target))
+        const rewrite = (result: Payload) =>
+          namedChildren(result, target, context.scope.isBare, shownBy(context, target))
         return targetOf(context, target, observation, rewrite)
       })
     ]

@@ -20,7 +20,9 @@ const unservedMembers = {
   ),
   left_out: Type.Optional(
     Type.Unsafe<readonly LeftOutItem[]>(
-      Type.Array(ref(LeftOutItem), { description: 'The items not served, limited to the first 100 and 64 KiB' })
+      Type.Array(ref(LeftOutItem), {
+        description: 'The items not served, limited to the first 100 and 64 KiB; for administrators and auditors'
+      })
     )
   )
 }

@@ -11,6 +11,7 @@ import { freshConfig, openApp, register, startApp } from '../app.ts'
 import { listedTransports, startListed, type ServerLists } from '../fixtures/listed/listed.ts'
 import { engines, addCleanup } from '../store.ts'
 import { until } from '../until.ts'
+import { startPolicyGateway } from './policy-helpers.ts'
 
 const token = 'twp_an-administrator-of-tests'
 const modes = {
@@ -254,3 +255,17 @@ for (const transport of listedTransports) {
     assert.equal(b.left_out, undefined, 'the other server lost nothing')
   })
 }
+
+test('users are told how many items are left out, administrators and auditors which', async (t) => {
+  const { rest, k8s, alice } = await startPolicyGateway(t)
+  const auditor = (await rest('POST', '/users', { name: 'ida', role: 'auditor' })).body.access_token as string
+  k8s.setExtraTools([{ name: 'half_a_tool' }])
+  await rest('POST', '/servers/k8s/refresh')
+  const shownTo = async (token?: string) => (await rest('GET', '/servers/k8s', undefined, token)).body as LeftOutView
+  for (const token of [undefined, auditor]) {
+    assert.deepEqual(brief(await shownTo(token)), [['tool', 'half_a_tool', 'shape']])
+    assert.equal((await shownTo(token)).left_out_count, 1)
+  }
+  const { left_out, left_out_count } = await shownTo(alice)
+  assert.deepEqual([left_out, left_out_count], [undefined, 1])
+})

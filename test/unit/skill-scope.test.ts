@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import type { StoredServer } from '../../src/registry/model/model.ts'
 import type { ItemKind } from '../../src/registry/model/model.ts'
@@ -91,6 +92,59 @@ test('only servers that a group includes whole give skills', () => {
   const scope = scopeAt(catalog, 'g')
   assert.deepEqual(urisOf(scope), [named('beta')])
   assert.equal(where(scope, named('alpha')), undefined)
+  assert.equal(scope.skillAt(named('alpha')), undefined)
+})
+
+const digestOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
+
+/** Returns a skill with these files below its directory. */
+function skillWith(uri: string, files: readonly string[]) {
+  const root = uri.slice(0, uri.lastIndexOf('/'))
+  const frontmatter = { name: root.slice(root.lastIndexOf('/') + 1), description: 'd' }
+  const resources = files.map((file) => ({ uri: `${root}/${file}`, digest: digestOf(file), size: 1 }))
+  return skill(uri, { definition: JSON.stringify({ uri, frontmatter, resources }) })
+}
+
+interface Entry {
+  readonly uri: string
+  readonly resources: readonly { readonly uri: string; readonly digest: string }[]
+}
+
+const filesIn = ({ resources }: Entry) => resources.map(({ uri }) => uri)
+
+function scopeWith(items: StoredServer['items'], resources: readonly string[], group?: object): Scope {
+  const rule = policyRule('p', { effect: 'deny', targets: { resources } })
+  const policies = compilePolicies([rule], { groups: new Map(), groupHashes: new Map(), compileCondition: undefined })
+  const groups = group ? [storedGroup('g', { included_servers: ['alpha'], ...group })] : []
+  const catalog = catalogOf([server('alpha', items)], '7', groups)
+  return scopeAt(catalog, group && 'g', policies.permitOf([0], allServers))
+}
+
+test('the entry of a skill names no file that a policy denies, and keeps the others as they are', () => {
+  const items = [skillWith(at, ['SKILL.md', 'secret.md', 'a.md'])]
+  for (const [group, prefix] of [
+    [undefined, 'skill://alpha/refunds'],
+    [{ tool_names: 'bare' }, 'skill://refunds']
+  ] as const) {
+    const scope = scopeWith(items, ['skill://refunds/Secret.md'], group)
+    const [entry] = listed(scope, 'skill') as unknown as Entry[]
+    const kept = ['SKILL.md', 'a.md'].map((file) => ({ uri: `${prefix}/${file}`, digest: digestOf(file), size: 1 }))
+    assert.deepEqual(entry!.resources, kept)
+    assert.deepEqual(JSON.parse(scope.skillAt(`${prefix}/SKILL.md`)!), entry)
+  }
+})
+
+test('a skill of another scheme keeps its addresses when a file that is denied leads to no server', () => {
+  const uri = 'docs://refunds/SKILL.md'
+  const scope = scopeWith([skillWith(uri, ['SKILL.md', 'secret.md', 'a.md'])], ['docs://refunds/secret.md'])
+  const [entry] = listed(scope, 'skill') as unknown as Entry[]
+  assert.deepEqual([entry!.uri, ...filesIn(entry!)], [uri, uri, 'docs://refunds/a.md'])
+})
+
+test('a skill whose SKILL.md is denied in another spelling is hidden as a whole, because its entry would be invalid', () => {
+  const items = [skillWith(at, ['SKILL.md', 'a.md']), skillWith('skill://ok/SKILL.md', ['SKILL.md'])]
+  const scope = scopeWith(items, ['skill://refunds/skill.md'])
+  assert.deepEqual(urisOf(scope), [named('alpha', 'ok/SKILL.md')])
   assert.equal(scope.skillAt(named('alpha')), undefined)
 })
 
