@@ -203,7 +203,7 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const listen = new SubscriptionsListen({
     ...{ calls, scopes, policies, subscriptionParts, listChanges, heartbeat, quotaGuard, identity },
     tasks: new TaskSubscriptions({
-      ...{ handles, scopes, clientInfoCache, log: taskLog, streams: options.taskStreams },
+      ...{ handles, scopes, clientInfoCache, log: taskLog, resourceLinks, streams: options.taskStreams },
       countQuota: subscriptionParts.countQuota
     }),
     identifierBytes: limits.identifierBytes

@@ -6,6 +6,7 @@ import { startTaskServer, type TaskServerOptions } from '../fixtures/tasks/serve
 import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import {
+  addRecorder,
   META,
   modernBody,
   modernHeaders,
@@ -158,4 +159,49 @@ test('notifications of tasks on the stream of a call do not reach the client', a
     (await answer).events.map((event) => (event as { method?: string }).method),
     ['notifications/x-custom', undefined]
   )
+})
+
+test('the end of a task arrives however many notifications the server sends in a second', async (t) => {
+  const mcp = await startMcp(t)
+  const server = await addTaskServer(t, mcp, 'one')
+  const handles: string[] = []
+  for (let i = 0; i < 3; i++) handles.push(await startJob(mcp, 'one'))
+  const [first, second, third] = [...server.engine.tasks.values()]
+  const stream = await listen(t, mcp, { taskIds: handles })
+  await acknowledged(stream)
+  for (let i = 0; i < 300; i++) server.announce({ ...first, taskId: 'of somebody else' })
+  for (let i = 0; i < 300; i++) server.announce({ ...first, statusMessage: String(i) })
+  server.engine.ask(second!.taskId, { name: 'Who?' })
+  server.engine.finish(third!.taskId)
+  const has = (check: (params: TaskMessage['params']) => boolean) => () =>
+    told(stream).some(({ params }) => check(params))
+  await until(
+    'the end',
+    has(({ taskId, status }) => taskId === handles[2] && status === 'completed')
+  )
+  await until(
+    'the question',
+    has(({ taskId, status }) => taskId === handles[1] && status === 'input_required')
+  )
+  await until(
+    'the newest state',
+    has(({ taskId, statusMessage }) => taskId === handles[0] && statusMessage === '299')
+  )
+  assert.ok(told(stream).length < 300, String(told(stream).length))
+})
+
+test('links in the result of a task that was notified lead to its server', async (t) => {
+  const mcp = await startMcp(t)
+  const server = await addTaskServer(t, mcp, 'one')
+  await addRecorder(t, mcp, 'other', { modern: true })
+  const handle = await startJob(mcp, 'one')
+  const [taskId] = [...server.engine.tasks.keys()]
+  const stream = await listen(t, mcp, { taskIds: [handle] })
+  await acknowledged(stream)
+  const content = [{ type: 'resource_link', uri: 'made://up', name: 'up' }]
+  server.announce({ ...server.engine.tasks.get(taskId!), status: 'completed', result: { content } })
+  await until('the result', () => told(stream).length === 1)
+  const before = server.received('resources/read').length
+  await mcp.modern('resources/read', { uri: 'made://up' })
+  assert.equal(server.received('resources/read').length, before + 1)
 })

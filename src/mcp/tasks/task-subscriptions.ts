@@ -6,26 +6,25 @@ import type { Quota } from '../../lib/quota.ts'
 import type { InboundCall } from '../../observe/observation.ts'
 import { hopKeys } from '../../protocol/jsonrpc.ts'
 import { notificationText } from '../../protocol/jsonrpc-text.ts'
-import { RateLimiter } from '../../protocol/notifications.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import type { TaskStream, TaskStreams } from '../../upstream/task-streams.ts'
 import type { ClientInfoCache } from '../messages/client-info.ts'
+import type { ResourceLinks } from '../messages/resource-links.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
 import type { TaskHandles } from './handles.ts'
 import type { TaskLog, TaskOfCaller } from './task-log.ts'
-import { taskChanges } from './task-results.ts'
+import { TaskNotifications } from './task-notifications.ts'
+import { finalStatusOf, resultWithAddresses, taskChanges } from './task-results.ts'
 import { findTask, serverOfTask } from './task-scope.ts'
 
 /** Tasks that one stream can listen to. */
 export const MAX_TASKS = 100
 /** Time in which a server must acknowledge; the client gets its acknowledgement then at the latest. */
 const ACKNOWLEDGE_MS = 5_000
-/** Notifications kept until all servers have acknowledged. */
-const MAX_EARLY_CHARACTERS = 1_048_576
 
 /** Tasks that a client listens to on one stream. */
 export interface TaskSubscription {
-  /** Handles of the tasks that their servers report, in the order of the request. */
+  /** Handles of the tasks that their servers report, and of which no state was lost, in the order of the request. */
   readonly acknowledged: readonly string[]
   /** Sends the notifications that arrived so far, and all later ones; called after the acknowledgement. */
   start(): void
@@ -37,6 +36,7 @@ export interface TaskSubscriptionsOptions {
   readonly streams: Pick<TaskStreams, 'open'>
   readonly scopes: Pick<CurrentScopes, 'scope'>
   readonly log: TaskLog
+  readonly resourceLinks: Pick<ResourceLinks, 'record'>
   /** Subscriptions per principal. */
   readonly countQuota: Quota
   readonly clientInfoCache: Pick<ClientInfoCache, 'client'>
@@ -77,11 +77,16 @@ export class TaskSubscriptions {
       .slice(0, MAX_TASKS)
       .flatMap((handle) => findTask(handles, context, scope, handle) ?? [])
     if (found.length > 0 && !countQuota.acquire(caller.key, found.length)) return undefined
-    const early = new EarlyNotifications()
+    const notifications = new TaskNotifications()
     const opened = [...new Set(found.map(({ server }) => server))].map((server) => {
       const known = found.filter((each) => each.server === server)
       const send = this.#sender(context)
-      const notify = createNotify(known, (each, params) => early.pass(each.handle, params, () => send(each, params)))
+      const receive = notifications.receiver()
+      const notify = createNotify(known, (each, state, params) => {
+        const isFinal = finalStatusOf(state) !== undefined
+        const { length: characters } = params
+        receive({ handle: each.handle, characters, isFinal, send: () => ignoreMalformed(() => send(each, params)) })
+      })
       const taskIds = known.map(({ task }) => task.taskId)
       return { stream: streams.open(server.stored, { capabilities, taskIds, notify }), known }
     })
@@ -89,11 +94,15 @@ export class TaskSubscriptions {
     const all = new Set(acknowledged.flat())
     let isClosed = false
     return {
-      acknowledged: found.flatMap(({ handle }) => (all.has(handle) ? [handle] : [])),
-      start: () => early.release(),
+      // read as late as possible: what is lost until then is seen with a poll
+      get acknowledged() {
+        return found.flatMap(({ handle }) => (all.has(handle) && !notifications.hasLost(handle) ? [handle] : []))
+      },
+      start: () => notifications.start(),
       close() {
         if (isClosed) return
         isClosed = true
+        notifications.close()
         countQuota.release(caller.key, found.length)
         for (const { stream } of opened) stream.close()
       }
@@ -103,7 +112,7 @@ export class TaskSubscriptions {
   /** Returns the function that sends a notification under the handle of its task, while the caller may use it. */
   #sender(context: RequestContext) {
     const { caller, endpoint, reply, message, requestId } = context
-    const { scopes, log, clientInfoCache } = this.#options
+    const { scopes, log, clientInfoCache, resourceLinks } = this.#options
     const { name } = clientInfoCache.client(message)
     const owner: InboundCall = { caller, endpoint, via: 'modern', requestId, client: name }
     return (known: TaskOfCaller, params: string) => {
@@ -111,7 +120,9 @@ export class TaskSubscriptions {
       const server = serverOfTask(scope, known.task.serverId, known.task.tool)
       if (!server || reply.isEnded) return
       const state = Payload.of(params)
-      const changes = Object.entries(taskChanges(state, { handle: known.handle, server, scope })).map(
+      const found = resultWithAddresses(state, server)
+      if (found?.hasUris) resourceLinks.record(caller.key, server.name, found.result)
+      const changes = Object.entries(taskChanges(state, { handle: known.handle, server, scope }, found)).map(
         ([key, value]) => [key, value && Buffer.from(value, 'latin1').toString()]
       )
       reply.sendMessage(
@@ -132,33 +143,15 @@ function ignoreMalformed(work: () => void): void {
 }
 
 /** Returns the receiver of one server's notifications, which finds the tasks that they are about. */
-function createNotify(known: readonly TaskOfCaller[], pass: (known: TaskOfCaller, params: string) => void) {
-  const limiter = new RateLimiter()
-  return (params: string) => {
-    if (!limiter.take(0)) return
+function createNotify(
+  known: readonly TaskOfCaller[],
+  pass: (known: TaskOfCaller, state: Payload, params: string) => void
+) {
+  return (params: string) =>
     ignoreMalformed(() => {
       const taskId = stringOf(params, members(params), 'taskId')
-      for (const each of known) if (each.task.taskId === taskId) pass(each, params)
+      for (const each of known) if (each.task.taskId === taskId) pass(each, Payload.of(params), params)
     })
-  }
-}
-
-/** Keeps the newest notification of each task until the client has its acknowledgement. */
-class EarlyNotifications {
-  #kept: Map<string, () => void> | null = new Map()
-  #characters = 0
-
-  pass(handle: string, params: string, send: () => void): void {
-    if (!this.#kept) return send()
-    this.#characters += params.length
-    if (this.#characters <= MAX_EARLY_CHARACTERS) this.#kept.set(handle, send)
-  }
-
-  release(): void {
-    const kept = this.#kept ?? new Map<string, () => void>()
-    this.#kept = null
-    for (const send of kept.values()) ignoreMalformed(send)
-  }
 }
 
 /** Returns the handles that a server acknowledges in time. */
