@@ -33,7 +33,7 @@ const isOutdated = ({ transport, negotiation }: StoredServer) =>
   Math.abs(Date.now() - Date.parse(negotiation.checkedAt)) > OUTDATED_MS
 
 export function createServerWatching(
-  { options, live }: GatewayBase,
+  { options, live, quotas }: GatewayBase,
   { connections, notifications }: UpstreamSide,
   { refresher, announcedListsRead }: ListRefresh
 ): ServerWatching {
@@ -73,7 +73,8 @@ export function createServerWatching(
   live.onChange('notify', () => upstreamWatchers.review())
   const taskStreams = createTaskStreams({
     createClient: connections.createClient,
-    connectMs: config.timeouts.connectMs
+    connectMs: config.timeouts.connectMs,
+    quotas
   })
   live.onChange('release', ({ next }) => taskStreams.prune(next))
   return { listChanges, subscriptions, upstreamWatchers, taskStreams }

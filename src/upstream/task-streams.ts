@@ -2,6 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { isObject } from '../domain/is-object.ts'
 import { retryForever, type Backoff } from '../lib/backoff.ts'
 import { noop } from '../lib/noop.ts'
+import type { Quotas } from '../lib/quota.ts'
 import type { StoredServer } from '../registry/model/model.ts'
 import { listingSink } from './discovery/list-items.ts'
 import type { Sink } from './transport/call.ts'
@@ -12,6 +13,8 @@ import { ACKNOWLEDGED, startListenRequest } from './watch/notification-channel.t
 
 /** Tasks of one server that a client listens to. */
 export interface TaskListener {
+  /** Key of the caller that the stream counts for. */
+  readonly caller: string
   /** JSON text of the client capabilities to declare, with the tasks extension. */
   readonly capabilities: string
   /** The server's own ids. */
@@ -39,9 +42,10 @@ export interface TaskStreams {
 export interface TaskStreamsOptions {
   createClient(server: StoredServer): TransportClient
   readonly connectMs: number
+  readonly quotas: Pick<Quotas, 'forUnits' | 'limitOf'>
 }
 
-/** Limit for all clients together; further streams are not acknowledged, and their clients poll. */
+/** Limit for all clients together, each of which has a share; further streams are not acknowledged: clients poll. */
 const MAX_STREAMS = 1_000
 
 /** Returns the ids in the acknowledgement of a server, among those that it was asked for. */
@@ -101,7 +105,8 @@ async function listen(
   }
 }
 
-export function createTaskStreams({ createClient, connectMs }: TaskStreamsOptions): TaskStreams {
+export function createTaskStreams({ createClient, connectMs, quotas }: TaskStreamsOptions): TaskStreams {
+  const quota = quotas.forUnits(quotas.limitOf(MAX_STREAMS))
   const entries = new Map<TaskStream, StoredServer>()
   const none: TaskStream = { acknowledged: Promise.resolve([]), close: noop }
 
@@ -127,6 +132,7 @@ export function createTaskStreams({ createClient, connectMs }: TaskStreamsOption
       acknowledged,
       close() {
         if (!entries.delete(stream)) return
+        quota.release(listener.caller)
         closing.abort()
         client.close()
       }
@@ -136,8 +142,10 @@ export function createTaskStreams({ createClient, connectMs }: TaskStreamsOption
     return stream
   }
   return {
-    open: (server, listener) =>
-      server.transport === 'streamable_http' && entries.size < MAX_STREAMS ? open(server, listener) : none,
+    open(server, listener) {
+      if (server.transport !== 'streamable_http' || entries.size >= MAX_STREAMS) return none
+      return quota.acquire(listener.caller) ? open(server, listener) : none
+    },
     prune({ servers }) {
       const current = new Map(servers.map(({ stored }) => [stored.id, stored]))
       for (const [stream, server] of entries) {

@@ -88,7 +88,7 @@ export class TaskSubscriptions {
         receive({ handle: each.handle, characters, isFinal, send: () => ignoreMalformed(() => send(each, params)) })
       })
       const taskIds = known.map(({ task }) => task.taskId)
-      return { stream: streams.open(server.stored, { capabilities, taskIds, notify }), known }
+      return { stream: streams.open(server.stored, { caller: caller.key, capabilities, taskIds, notify }), known }
     })
     const acknowledged = await Promise.all(opened.map(({ stream, known }) => handlesOf(stream, known)))
     const all = new Set(acknowledged.flat())
