@@ -10,13 +10,13 @@ import { until } from '../until.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Ports below the system's ephemeral range; each test process uses its own part, in turn. */
-const ports = { next: 20_000 + (process.pid % 60) * 200 + Math.floor(Math.random() * 200), end: 32_000 }
+/** Ports below the system's ephemeral range; each test process begins at a part of its own. */
+const ports = { first: 20_000, count: 12_000, next: (process.pid % 60) * 200 + Math.floor(Math.random() * 200) }
 
 /** Returns a port that nothing else takes before the caller uses it. */
 export async function freePort(): Promise<number> {
-  while (ports.next < ports.end) {
-    const port = ports.next++
+  for (let tried = 0; tried < ports.count; tried++) {
+    const port = ports.first + (ports.next++ % ports.count)
     const server = createServer()
     const isFree = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
