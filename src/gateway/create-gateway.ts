@@ -163,7 +163,11 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
     callsAwaitingProcess: connections.waitingForProcess,
     parkedCalls: mcpSide.downstream.parkedCalls,
     catalogVersion: Number(base.live.current.version),
-    breakers: upstreams.breakers()
+    breakers: upstreams.breakers(),
+    health: base.live.current.servers.flatMap(({ name, enabled }) => {
+      const contact = enabled ? upstreamSide.health.get(name) : undefined
+      return contact ? [[name, contact.isHealthy] as const] : []
+    })
   }
 }
 

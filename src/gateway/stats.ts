@@ -20,4 +20,6 @@ export interface GatewayStats {
   readonly catalogVersion: number
   /** Circuit breakers of servers that have been called. */
   readonly breakers: readonly (readonly [server: string, state: BreakerState])[]
+  /** Enabled servers that this process has contacted, and whether the last contact succeeded. */
+  readonly health: readonly (readonly [server: string, isHealthy: boolean])[]
 }

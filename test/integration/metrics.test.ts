@@ -97,6 +97,8 @@ test('calls are counted by server, tool and outcome, from whichever side they co
     text
   )
   assert.equal(valueOf(text, 'towpath_upstream_breaker_state', { mcp_server_name: 'alpha' }), 0)
+  assert.equal(valueOf(text, 'towpath_server_up', { mcp_server_name: 'alpha' }), 1)
+  assert.equal(valueOf(text, 'towpath_server_up', { mcp_server_name: 'beta' }), 0)
   assert.ok(
     valueOf(text, 'towpath_upstream_connects_total', { mcp_server_name: 'alpha', transport: 'streamable_http' })
   )

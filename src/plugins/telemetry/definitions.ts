@@ -108,6 +108,13 @@ export const definitions = {
       'Circuit breaker of a server: 0 closed, 1 half-open (one call is tried), 2 open. Only servers that were called',
     labels: { ...server }
   },
+  serverUp: {
+    name: 'towpath_server_up',
+    type: 'gauge',
+    about:
+      'Last contact with a server by this process: 1 succeeded, 0 failed or a sign-in is needed. Only enabled servers that were contacted',
+    labels: { ...server }
+  },
   sessions: {
     name: 'towpath_sessions',
     type: 'gauge',

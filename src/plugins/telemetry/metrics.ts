@@ -59,6 +59,7 @@ type EventLoopDelay = ReturnType<typeof createEventLoopDelay>
 /** Registers the gauges that are read at each scrape. */
 function observeState(meter: Meter, { gateway, logs, database }: Sources, delay: EventLoopDelay): void {
   const breaker = gaugeOf(meter, definitions.breaker)
+  const serverUp = gaugeOf(meter, definitions.serverUp)
   const sessions = gaugeOf(meter, definitions.sessions)
   const streams = gaugeOf(meter, definitions.streams)
   const spares = gaugeOf(meter, definitions.spares)
@@ -76,6 +77,8 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       result.observe(breaker, breakerValues[state], { mcp_server_name: server })
     for (const [server, transport, ready] of stats.spareSessions)
       result.observe(spares, ready, { mcp_server_name: server, transport })
+    for (const [server, isHealthy] of stats.health)
+      result.observe(serverUp, isHealthy ? 1 : 0, { mcp_server_name: server })
     result.observe(sessions, stats.sessions)
     result.observe(streams, stats.streams)
     result.observe(processes, stats.processes)
@@ -108,7 +111,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       const { user, system } = process.cpuUsage()
       result.observe(cpu, (user + system) / 1e6)
     },
-    [breaker, sessions, streams, spares, processes, queue, version, eventLoop, pool, memory, cpu, lostRows]
+    [breaker, serverUp, sessions, streams, spares, processes, queue, version, eventLoop, pool, memory, cpu, lostRows]
   )
 }
 
@@ -125,7 +128,7 @@ async function createReader(counts: Counts, startedAt: number, observe: (meter: 
   })
   const provider = new sdk.MeterProvider({
     readers: [exporter],
-    // breakers and spare sessions have one series per server
+    // breakers, health and spare sessions have one series per server
     views: [{ instrumentName: '*', aggregationCardinalityLimit: MAX_SERIES }]
   })
   observe(provider.getMeter(SCOPE))
