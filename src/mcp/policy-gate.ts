@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { metadataAddress } from '../domain/access/challenge.ts'
 import { isObject } from '../domain/is-object.ts'
 import type { ConditionValues } from '../domain/policy/condition.ts'
-import { allowedByDefault, applies, judge, type CallFacts, type Decision } from '../domain/policy/permit.ts'
+import {
+  allowedByDefault,
+  applies,
+  judge,
+  type CallFacts,
+  type Decision,
+  type Judgement
+} from '../domain/policy/permit.ts'
 import type { Effect, Mode, PolicyRule } from '../domain/policy/rule.ts'
 import type { Subject } from '../domain/policy/subject.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
@@ -103,6 +110,23 @@ function valuesOf(
   }
 }
 
+/** Outcome of a decision on a call with these arguments. */
+export interface CallJudgement extends Judgement {
+  /** Why the arguments are refused whatever the conditions say: the server might read others than the policy. */
+  readonly ambiguity?: string
+}
+
+/**
+ * Completes a decision with the facts and arguments of a call, for calls as well as for trials and replays. `args`: as
+ * for `denialOf`, and those that `facts` test.
+ */
+export function judgeCall(decision: Decision, facts: CallFacts, args: string | undefined): CallJudgement {
+  const conditional = [...decision.denies, ...decision.allows].find(({ condition }) => condition !== null)
+  const ambiguity = conditional && args !== undefined ? ambiguityOf(args) : undefined
+  if (ambiguity !== undefined) return { isAllowed: false, rule: conditional!.rule, ambiguity }
+  return judge(decision, facts)
+}
+
 function reasonOf({ name, reason, requireScopes }: PolicyRule, isForScopes: boolean): string {
   if (reason !== null) return reason
   if (!isForScopes) return `The policy "${name}" does not allow this.`
@@ -155,16 +179,10 @@ export function createPolicyGate({
       if (decision === allowedByDefault) return undefined
       const facts = factsOf(subjectOf(request.caller), item, args)
       for (const each of decision.observed) if (applies(each, facts)) observe(request, item, each.rule)
-      const conditional = [...decision.denies, ...decision.allows].find(({ condition }) => condition !== null)
-      const ambiguity = conditional && args !== undefined ? ambiguityOf(args) : undefined
-      if (ambiguity !== undefined) {
-        onDecision('deny', 'enforce')
-        return refuse(request, item, conditional!.rule, ambiguity)
-      }
-      const { isAllowed, rule, scopes } = judge(decision, facts)
+      const { isAllowed, rule, scopes, ambiguity } = judgeCall(decision, facts, args)
       if (rule) onDecision(isAllowed ? 'allow' : 'deny', 'enforce')
       if (isAllowed || !rule) return undefined
-      const denial = refuse(request, item, rule, reasonOf(rule, scopes !== undefined))
+      const denial = refuse(request, item, rule, ambiguity ?? reasonOf(rule, scopes !== undefined))
       return { ...denial, scopes, challenge: scopes && challengeOf(request, scopes) }
     }
   }

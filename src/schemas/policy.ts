@@ -148,7 +148,7 @@ export const PolicyTrial = Type.Object(
     ),
     kind: StringEnum(['tool', 'prompt', 'resource']),
     name: Text({ minLength: 1, description: 'Qualified name of a tool or prompt, or URI of a resource' }),
-    args: Type.Optional(OpenObject('Arguments of the call')),
+    args: Type.Optional(OpenObject('Arguments of the call; their exact text decides, as in a call')),
     scopes: Type.Optional(TextList({ maxItems: 100, description: "Scopes of the caller's token" })),
     with: Type.Optional(
       Type.Unsafe<readonly Static<typeof PolicyInput>[]>(
@@ -196,6 +196,12 @@ export const PolicyDecision = Type.Object(
       StringEnum(['server', 'switch', 'group', 'policy', 'default'], {
         description:
           'Why the call is denied. server: no server offers the item; switch: it is disabled; group: the endpoint does not serve it'
+      })
+    ),
+    arguments_refused: Type.Optional(
+      Type.String({
+        description:
+          'Why the arguments are refused whatever the conditions say: a member is given twice, or a number is inexact'
       })
     ),
     scopes: Type.Optional(

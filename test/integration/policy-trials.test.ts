@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../until.ts'
+import { openSession } from './mcp-helpers.ts'
 import { as, namesOf, startPolicyGateway } from './policy-helpers.ts'
 
 const when = 'args.namespace == "dev"'
@@ -123,4 +125,45 @@ test('a trial names the policies that match, with their conditions, also for pol
   )
   const ofAgent = (await rest('GET', '/policies/effective?client=agent&endpoint=pods')).body
   assert.deepEqual(ofAgent, [{ kind: 'tool', name: 'k8s__get_pods', decision: 'deny' }])
+})
+
+test('PO-10 a trial and a replay refuse the arguments that a call is refused for, whatever the condition says', async (t) => {
+  const { rest, mcp, agent, policy } = await startPolicyGateway(t, { TOWPATH_CALL_LOG_CONTENTS: 'on' })
+  const rule = { effect: 'allow', subjects: { clients: ['agent'] }, targets: { servers: ['k8s'] } }
+  await policy('restarts', { ...rule, when: 'args.a == "ok"' })
+  const headers = { 'content-type': 'application/json', ...as('administrator-token-of-these-tests') }
+  const simulate = async (args: string) => {
+    const payload = `{"client":"agent","kind":"tool","name":"k8s__restart_pod","args":${args}}`
+    const answer = await mcp.app.inject({ method: 'POST', url: '/api/v0/policies/simulate', headers, payload })
+    assert.equal(answer.statusCode, 200, answer.body)
+    return answer.json<{ decision: string; hidden_by?: string; policy?: string; arguments_refused?: string }>()
+  }
+  const call = async (args: string) => {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"k8s__restart_pod","arguments":${args}}}`
+    return (await mcp.send(body, { ...as(agent), ...(await session) })).body.result
+  }
+  const session = openSession((params) => mcp.legacy('initialize', params, as(agent)))
+  for (const args of ['{"a":"ok"}', ' { "a" : "ok", "n": 5 } ']) {
+    const { decision, policy: decided, arguments_refused } = await simulate(args)
+    assert.deepEqual([decision, decided, arguments_refused], ['allow', 'restarts', undefined], args)
+    assert.equal((await call(args)).isError, undefined)
+  }
+  for (const args of ['{"a":"bad","a":"ok"}', '{"a":"ok","A":"x"}', '{"a":"ok","n":9007199254740993}']) {
+    const { isError, content } = await call(args)
+    const { decision, hidden_by, policy: decided, arguments_refused } = await simulate(args)
+    assert.deepEqual([decision, hidden_by, decided, isError], ['deny', 'policy', 'restarts', true], args)
+    assert.equal(arguments_refused, content[0].text)
+  }
+  const twice = `{"client":"agent","kind":"tool","name":"k8s__restart_pod","args":{},"args":{"a":"ok"}}`
+  const refused = await mcp.app.inject({ method: 'POST', url: '/api/v0/policies/simulate', headers, payload: twice })
+  assert.deepEqual(
+    [refused.statusCode, refused.json<{ error: string }>().error],
+    [400, '"args" is given more than once']
+  )
+  // the calls that were refused stay refused if the condition goes, those that were allowed as well
+  const replay = async () =>
+    (await rest('POST', '/policies/replay', { with: [{ name: 'restarts', ...rule, when: 'args.a != "bad"' }] })).body
+  await until('the calls are logged', async () => (await replay()).calls >= 5)
+  const { allowed, denied } = await replay()
+  assert.deepEqual([allowed, denied], [0, 0])
 })

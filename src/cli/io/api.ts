@@ -19,6 +19,8 @@ export interface SendOptions {
   /** Shown while the answer is awaited, for example `connecting to the server "x"`. */
   readonly reason?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** JSON text of the body, in the place of a body that parsing would change. */
+  readonly bodyText?: string
 }
 
 /** Source of access tokens that expire, such as a person's sign-in. */
@@ -119,6 +121,7 @@ export function createApi(
     options: SendOptions
   ): Promise<ApiResponse<T>> {
     const began = performance.now()
+    const sent = options.bodyText ?? (body === undefined ? undefined : JSON.stringify(body))
     const traceResult = (result: string | number) =>
       trace(`${method} ${path.split('?', 1)[0]!} ${result} ${Math.round(performance.now() - began)} ms`)
     let response: Pick<Response, 'status' | 'ok' | 'headers'>
@@ -130,10 +133,10 @@ export function createApi(
         headers: {
           accept: 'application/json',
           ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
           ...options.headers
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(sent === undefined ? {} : { body: sent }),
         ...(options.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(options.timeoutMs) })
       })
       ;[response, text] = await waiting(

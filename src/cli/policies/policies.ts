@@ -87,24 +87,32 @@ export const validatePolicy: Action<FileFlags> = async (cli, _args, flags) => {
   return valid ? EXIT.done : EXIT.failed
 }
 
-function parseInput(input: string | undefined): object | undefined {
-  if (input === undefined) return undefined
+function checkInput(input: string): void {
   try {
-    const value: unknown = JSON.parse(input)
-    if (isObject(value)) return value
+    if (isObject(JSON.parse(input))) return
   } catch {
     // reported like any other text that is no object
   }
   throw usage('--input must be a JSON object', `for example --input '{"a": 1}'`)
 }
 
+/** Returns a trial with the arguments as they were given: calls are refused for some that parsing would change. */
+function withArguments(trial: object, input: string | undefined): string {
+  const text = JSON.stringify(trial)
+  if (input === undefined) return text
+  checkInput(input)
+  return `${text.slice(0, -1)},"args":${input}}`
+}
+
 export const explainPolicies: Action<WhyFlags> = async (cli, [caller = '', name = ''], flags) => {
   const { client, kind, input, scopes, group, conf } = flags
   const policies = conf === undefined ? undefined : (await readObjects(cli.io, conf)).map(({ value }) => value)
-  const answer = await cli.api.post<PolicyDecision>(`${PATH}/simulate`, {
+  const trial = {
     ...{ [client ? 'client' : 'user']: caller, kind, name },
-    ...{ args: parseInput(input), scopes: scopes?.split(',').map((scope) => scope.trim()) },
-    ...{ endpoint: group, with: policies }
+    ...{ scopes: scopes?.split(',').map((scope) => scope.trim()), endpoint: group, with: policies }
+  }
+  const answer = await cli.api.post<PolicyDecision>(`${PATH}/simulate`, undefined, {
+    bodyText: withArguments(trial, input)
   })
   const { matched, ...decision } = answer.body
   const lines = matched.map(({ policy, effect, mode, condition, missing_scopes: missing }) => {

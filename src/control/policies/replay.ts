@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { decidesAlike, judge, outlook, type Decision, type Outlook } from '../../domain/policy/permit.ts'
+import { decidesAlike, outlook, type Decision, type Outlook } from '../../domain/policy/permit.ts'
 import type { PolicyRule } from '../../domain/policy/rule.ts'
 import type { Subject } from '../../domain/policy/subject.ts'
 import type { PolicyItem } from '../../domain/policy/target.ts'
@@ -11,7 +11,7 @@ import type { Permits } from '../../catalog/permits.ts'
 import { resourceOf } from '../../catalog/resource-resolution.ts'
 import { scopeAt, type Scope } from '../../catalog/scope.ts'
 import { groupOf } from '../../catalog/endpoint.ts'
-import { factsOf } from '../../mcp/policy-gate.ts'
+import { factsOf, judgeCall } from '../../mcp/policy-gate.ts'
 import { REST_ENDPOINT } from '../../observe/observation.ts'
 import type { DecidedCall } from '../../registry/logs/calls.ts'
 import type { Registry } from '../../registry/registry.ts'
@@ -97,7 +97,7 @@ function outcomeOf({ subject }: Repeated, met: Met, args: string | undefined): O
   if (!met) return { verdict: 'deny', rule: undefined }
   const { decision, item } = met
   if (decision.verdict !== 'residual' || args !== undefined) {
-    const { isAllowed, rule } = judge(decision, factsOf(subject, item, args))
+    const { isAllowed, rule } = judgeCall(decision, factsOf(subject, item, args), args)
     return { verdict: isAllowed ? 'allow' : 'deny', rule }
   }
   const [rule] = [...decision.denies, ...decision.allows]

@@ -1,5 +1,5 @@
 import { allServers } from '../../domain/policy/allow-list.ts'
-import { isMet, judge, type Permit } from '../../domain/policy/permit.ts'
+import { isMet, type CallFacts, type Permit } from '../../domain/policy/permit.ts'
 import type { PolicyRule } from '../../domain/policy/rule.ts'
 import type { Subject } from '../../domain/policy/subject.ts'
 import type { PolicyItem } from '../../domain/policy/target.ts'
@@ -10,7 +10,7 @@ import type { Permits } from '../../catalog/permits.ts'
 import { anyByUri } from '../../catalog/item-lookup.ts'
 import { resourceOf } from '../../catalog/resource-resolution.ts'
 import { globalScope, scopeAt } from '../../catalog/scope.ts'
-import { factsOf } from '../../mcp/policy-gate.ts'
+import { factsOf, judgeCall } from '../../mcp/policy-gate.ts'
 import type { ItemKind } from '../../registry/model/model.ts'
 import type { EffectiveItem, PolicyDecision } from '../../schemas/policy.ts'
 import { restName } from '../item-records.ts'
@@ -37,7 +37,8 @@ export interface Trial extends TrialCaller {
   readonly kind: 'tool' | 'prompt' | 'resource'
   /** Qualified name, or URI of a resource. */
   readonly name: string
-  readonly args?: Readonly<Record<string, unknown>> | undefined
+  /** JSON text of the arguments object, as the call would send it. */
+  readonly args?: string | undefined
   /** Scopes of the caller's token. */
   readonly scopes?: readonly string[] | undefined
   /** Policies that are not stored; each replaces the stored one of its name. */
@@ -103,8 +104,7 @@ function hiddenBy(catalog: Catalog, item: PolicyItem & Partial<Pick<Item, 'enabl
 
 export function createPolicyTrials(options: PolicyTrialOptions): PolicyTrials {
   const { catalog } = options
-  const matchesOf = (permits: Permits, trial: Trial, item: PolicyItem, subject: Subject) => {
-    const { test, scopes } = factsOf(subject, item, JSON.stringify(trial.args ?? {}))
+  const matchesOf = (permits: Permits, item: PolicyItem, subject: Subject, { test, scopes }: CallFacts) => {
     return permits.policies.matching(subject, item).map((each) => {
       const { name, effect, mode, requireScopes } = each.rule
       let hasFailed = false
@@ -133,15 +133,17 @@ export function createPolicyTrials(options: PolicyTrialOptions): PolicyTrials {
       if (!item) return { decision: 'deny', default: 'deny', matched: [], hidden_by: 'server' }
       const permit = permits.ofSubject(subject, allowed)
       const byDefault = permits.fallbackOf(subject.kind, allowed).decide(item).verdict === 'yes'
-      const facts = factsOf(subject, item, JSON.stringify(trial.args ?? {}))
-      const { isAllowed, rule, scopes } = judge(permit.decide(item), facts)
+      const args = trial.kind === 'resource' ? undefined : trial.args
+      const facts = factsOf(subject, item, args)
+      const { isAllowed, rule, scopes, ambiguity } = judgeCall(permit.decide(item), facts, args)
       const hidden = hiddenBy(current, item, trial.endpoint) ?? (isAllowed ? undefined : rule ? 'policy' : 'default')
       return {
         decision: hidden === undefined ? 'allow' : 'deny',
         default: byDefault ? 'allow' : 'deny',
-        matched: matchesOf(permits, trial, item, subject),
+        matched: matchesOf(permits, item, subject, facts),
         ...(hidden && { hidden_by: hidden }),
         ...(rule && { policy: rule.name }),
+        ...(ambiguity && hidden === 'policy' && { arguments_refused: ambiguity }),
         ...(scopes && hidden === 'policy' && { scopes })
       }
     },

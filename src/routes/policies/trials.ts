@@ -1,5 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '@sinclair/typebox'
+import { members } from '../../json/json.ts'
+import { invalid } from '../../lib/errors.ts'
+import { bodyTextOf } from '../../plugins/json-body.ts'
 import { toRule } from '../../domain/policy/input.ts'
 import {
   EffectiveItem,
@@ -19,6 +22,13 @@ const reading = { access: 'auditor' } as const
 
 const rulesOf = (inputs: readonly Static<typeof PolicyInput>[] | undefined) =>
   inputs?.map((rule) => toRule(rule.name, rule))
+
+/** Returns the arguments in the body of a trial as they were written: parsed, they would lose what a call is refused for. */
+function argumentsIn(text: string): { readonly args?: string } {
+  const given = members(text).filter(({ key }) => key === 'args')
+  if (given.length > 1) throw invalid('"args" is given more than once')
+  return given.length === 0 ? {} : { args: text.slice(given[0]!.start, given[0]!.end) }
+}
 
 /** Routes that check and try policies without storing them (policies.md). */
 export const policyTrials: FastifyPluginAsyncTypebox = async (app) => {
@@ -67,7 +77,11 @@ export const policyTrials: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(PolicyDecision), ...errorResponses(404) }
       }
     },
-    ({ body }) => app.gateway.policies.simulate({ ...body, with: rulesOf(body.with) })
+    (request) => {
+      const { args: _parsed, ...trial } = request.body
+      const args = argumentsIn(bodyTextOf(request))
+      return app.gateway.policies.simulate({ ...trial, ...args, with: rulesOf(trial.with) })
+    }
   )
 
   // not for auditors: conditions on the recorded arguments would tell their contents
