@@ -16,6 +16,7 @@ import {
   hasNamedAddress,
   hasNamedScheme,
   isAppUri,
+  looksLikeAlias,
   looseSegmentOf,
   splitAlias,
   splitNamedAddress,
@@ -43,13 +44,16 @@ export const decideUri = (permit: Permit, server: CatalogServer, uri: string): D
 export const isVisible = ({ verdict }: Decision) => verdict !== 'no'
 
 /**
- * Returns true if a client may take the first segment of an interface's address for the name of a registered server, in
+ * Returns true if a client may take the first segment of an interface's address, or of an alias, for the name of a registered server, in
  * scope or not: the address of a server that is disabled must not lead to another one.
  */
 export function mayNameServer({ servers }: Catalog, uri: string): boolean {
   const segment = looseSegmentOf(uri)
   return servers.some(({ name }) => name.toLowerCase() === segment)
 }
+
+/** Returns true for an own URI that a client may read as the alias of a registered server. */
+export const mayBeAlias = (catalog: Catalog, uri: string): boolean => looksLikeAlias(uri) && mayNameServer(catalog, uri)
 
 /** A permit's answers about items and URIs, apart from the group. */
 interface Access {
@@ -160,7 +164,7 @@ export function createUris(
   }
   /** Returns the item that keeps its original URI: the one of the server that was registered first. */
   const ownerOf = (kind: 'resource' | 'template', uri: string): Item | undefined => {
-    if (readAlias(uri)) return undefined
+    if (!isBare && mayBeAlias(catalog, uri)) return undefined
     for (const server of byAge) {
       const item = server.find(kind, uri)
       if (isServed(item)) return item

@@ -24,6 +24,13 @@ export function splitAlias(uri: string): NamedUri | undefined {
   return slash < 0 ? undefined : { server: uri.slice(ALIAS.length, slash), uri: uri.slice(slash + 1) }
 }
 
+const LOOSE_ALIAS = /^towpath:(?:[\\/]|%2f|%5c){2}/i
+
+/**
+ * Returns true for URIs that a client may read as an alias, also in spellings that only lenient parsers accept.
+ */
+export const looksLikeAlias = (uri: string): boolean => LOOSE_ALIAS.test(withoutIgnored(uri))
+
 const APP = /^ui:\/\//i
 /** Schemes of which every address names its server in its first segment. */
 const NAMED = /^(?:ui|skill):\/\//i
@@ -71,6 +78,10 @@ export function splitNamedAddress(address: string): NamedUri | undefined {
 export const addressOf = (server: string, uri: string): string =>
   hasNamedAddress(uri) ? namedAddressOf(server, uri) : aliasOf(server, uri)
 
+/** Returns the address of a URI that a server sends: one that could lead to another server names its sender. */
+export const sentAddressOf = (server: string, uri: string): string =>
+  hasNamedAddress(uri) || looksLikeAlias(uri) ? addressOf(server, uri) : uri
+
 /** Returns a server's URI in a form of address. */
 export function formatAddress(form: AddressForm, server: string, uri: string): string {
   if (form === 'own') return uri
@@ -82,7 +93,7 @@ export function formatAddress(form: AddressForm, server: string, uri: string): s
  * ending at any kind of slash. Two addresses that some client may take for the same server have the same text.
  */
 export function looseSegmentOf(address: string): string {
-  const segments = decodePercent(withoutIgnored(address).replace(NAMED, '')).split(/[/\\?#]/)
+  const segments = decodePercent(withoutIgnored(address).replace(NAMED, '').replace(LOOSE_ALIAS, '')).split(/[/\\?#]/)
   const first = segments.map((segment) => segment.trim()).find((segment) => !skippedSegments.has(segment)) ?? ''
   return first.replace(/^.*@/s, '').replace(/:\d*$/, '').trim().toLowerCase()
 }

@@ -1,8 +1,8 @@
 import type { ItemKind } from '../registry/model/model.ts'
 import { definitionForClients, skillText, type CatalogServer, type Item } from '../catalog/catalog.ts'
 import { members } from '../json/json.ts'
-import { addressOf, aliasOf, hasNamedAddress, namedAddressOf } from '../catalog/resource-uris.ts'
-import { resourceOf } from '../catalog/resource-resolution.ts'
+import { addressOf, aliasOf, hasNamedAddress } from '../catalog/resource-uris.ts'
+import { mayBeAlias, resourceOf } from '../catalog/resource-resolution.ts'
 import { anyByUri } from '../catalog/item-lookup.ts'
 import type { SkillEntry } from '../catalog/skill-entry.ts'
 import type { RestView } from './rest-view.ts'
@@ -35,7 +35,7 @@ const omitted: Record<ItemKind, readonly string[]> = {
 export function restName({ catalog, scope, sees }: RestView, item: Item): string {
   const { kind, name, server, enabled, publicName } = item
   if (kind === 'tool' || kind === 'prompt') return publicName
-  if (hasNamedAddress(name)) return namedAddressOf(server.name, name)
+  if (hasNamedAddress(name) || mayBeAlias(catalog, name)) return addressOf(server.name, name)
   const hasSame = (other: CatalogServer) => other !== server && isSeen(other.find(kind, name))
   const isSeen = (other: Item | undefined) => other !== undefined && sees(other)
   const isShared = !enabled && catalog.servers.some(hasSame)

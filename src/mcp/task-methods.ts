@@ -110,7 +110,7 @@ class TaskRequests {
       name: task.taskId,
       members: paramsFragment(context.message, { taskId: JSON.stringify(task.taskId) }),
       replace(state) {
-        const found = resultWithAddresses(state, server)
+        const found = resultWithAddresses(state)
         if (found?.hasUris) resourceLinks.record(caller.key, server.name, found.result)
         return taskChanges(state, { handle, server, scope }, found)
       }

@@ -25,6 +25,10 @@ const hostile = [
   '\ufeff\u200bui://beta/chart/app.html',
   'u\ti://beta/chart/app.html',
   'towpath://beta/ui://chart/app.html',
+  'TowPath://beta/ui://chart/app.html',
+  ' towpath://beta/ui://chart/app.html',
+  'towpath:\\\\beta/ui://chart/app.html',
+  'towpath:%2f/beta/ui://chart/app.html',
   `ui://${'x/'.repeat(500)}beta/chart/app.html`
 ]
 
@@ -83,14 +87,14 @@ const overRest = (mcp: Mcp): Route => ({
 
 test('no address of a hostile server leads to the interface of another, on any route and by any reading', async (t) => {
   const mcp = await startMcp(t)
-  const uiLinks = hostile.filter((uri) => !uri.startsWith('towpath:') && !/^ui:(?!\/\/)/.test(uri))
+  const links = hostile.filter((uri) => !/^ui:(?!\/\/)/.test(uri))
   await addApps(t, mcp, {
     name: 'alpha',
     tools: hostile.map((uri, i) => appTool(`t${i}`, { ui: { resourceUri: uri }, 'openai/outputTemplate': uri })),
     resources: hostile.filter((uri) => !/[\t ]/.test(uri)),
     readsAll: true,
     result: {
-      content: uiLinks.flatMap((uri) => [
+      content: links.flatMap((uri) => [
         { type: 'resource_link', uri, name: 'x' },
         { type: 'resource', resource: { uri, text: 'x' } }
       ]),

@@ -60,10 +60,33 @@ test('no spelling hides an address', () => {
   }
 })
 
-test('results of servers without interfaces are named too, and only keys with escapes are not looked for', () => {
+test('results of servers without interfaces are named too, also with escapes in keys', () => {
   assert.equal(rename('{"content":[{"uri":"ui://beta/x"}]}', plain!), '{"content":[{"uri":"ui://plain/beta/x"}]}')
-  const hidden = String.raw`{"content":[{"ur\u0069":"ui://beta/x"}]}`
-  assert.equal(rename(hidden, plain!), hidden)
+  for (const key of [String.raw`ur\u0069`, String.raw`\u0075\u0072\u0069`, String.raw`u\u0072i`]) {
+    const given = `{"content":[{"type":"resource","resource":{"${key}":"ui://beta/x"}},{"a":"100"}]}`
+    assert.equal(rename(given, plain!), given.replace('ui://', 'ui://plain/'))
+  }
+  for (const text of [String.raw`{"content":[{"text":"\u00fcber \u0022 \\u0061"}]}`, '{"content":[{"text":"100"}]}'])
+    assert.equal(rename(text, plain!), text)
+})
+
+test('an alias in a result becomes an alias of its sender, in any spelling', () => {
+  for (const uri of [
+    'towpath://beta/file:///a',
+    'towpath://alpha/file:///a',
+    'TowPath://beta/file:///a',
+    String.raw`towpath:\\beta/file:///a`,
+    'towpath:%2F/beta/file:///a',
+    ' towpath://beta/file:///a'
+  ]) {
+    const [block] = (JSON.parse(rename(JSON.stringify({ content: [{ uri }] }))) as { content: { uri: string }[] })
+      .content
+    assert.equal(block!.uri, `towpath://alpha/${uri}`)
+  }
+  for (const uri of ['towpath:beta', 'towpath:/beta', 'xtowpath://beta/a', 'file:///towpath://beta/a']) {
+    const given = JSON.stringify({ content: [{ uri }] })
+    assert.equal(rename(given), given)
+  }
 })
 
 test('a result without interfaces is the same object', () => {
@@ -102,7 +125,12 @@ test('blocks beyond the limit pass if they cannot name an interface, otherwise t
   const blocks = (last: string) => `{"content":[${'{"uri":1},'.repeat(10_000)}${last}]}`
   const plain = blocks('{"uri":"file:///a"}')
   assert.equal(rename(plain), plain)
-  for (const last of ['{"uri":"ui://beta/x"}', '{"uri":"\\u0075i://beta/x"}', '{"uri":"\\tUI://beta/x"}']) {
+  for (const last of [
+    '{"uri":"ui://beta/x"}',
+    '{"uri":"towpath://beta/x"}',
+    '{"uri":"\\u0075i://beta/x"}',
+    '{"uri":"\\tUI://beta/x"}'
+  ]) {
     assert.throws(() => rename(blocks(last)), UpstreamFailure, last)
   }
 })

@@ -27,3 +27,23 @@ test('what is no list of contents passes as it is', () => {
     assert.equal(named(result), result)
   }
 })
+
+test('addresses of other servers name the sender in any spelling, however the resource was read', () => {
+  for (const form of ['own', 'alias'] as const) {
+    for (const [own, address] of [
+      ['ui://beta/x', 'ui://fs/beta/x'],
+      ['uI://beta/x', 'uI://fs/beta/x'],
+      ['SkIll://beta/x', 'SkIll://fs/beta/x'],
+      ['sKILL://beta/x', 'sKILL://fs/beta/x'],
+      ['u\ti://beta/x', 'ui://fs/beta/x'],
+      ['towpath://beta/file:///x', 'towpath://fs/towpath://beta/file:///x'],
+      ['TOWPATH://beta/file:///x', 'towpath://fs/TOWPATH://beta/file:///x'],
+      ['towPatH:%2f/beta/x', 'towpath://fs/towPatH:%2f/beta/x'],
+      ['towpath:\\\\beta/x', 'towpath://fs/towpath:\\\\beta/x']
+    ]) {
+      const result = Payload.of(JSON.stringify({ contents: [{ uri: own, text: '' }] }))
+      const named = namedContents(result, { server, uri: 'file:///a', form }).toString()
+      assert.deepEqual(JSON.parse(named), { contents: [{ uri: address, text: '' }] })
+    }
+  }
+})

@@ -114,14 +114,19 @@ test('templates collide by their template string', () => {
   assert.deepEqual(resolved(catalog, 'x://5'), ['b', 'x://5', false])
 })
 
-test('a URI that looks like the alias of a server in scope is listed under its own alias, without a word in the title', () => {
+test('a URI that looks like the alias of a server is listed under its own alias, without a word in the title', () => {
   const catalog = catalogOf([
-    storedServer('a', [titled('towpath://b/x://1', 'One'), titled('towpath://elsewhere/x://2', 'Two')]),
+    storedServer('a', [
+      titled('towpath://b/x://1', 'One'),
+      titled('towpath://elsewhere/x://2', 'Two'),
+      titled('TOWPATH://B/x://1', 'Three')
+    ]),
     storedServer('b', [resource('x://1')])
   ])
-  assert.deepEqual(listed(catalog, 'resource').slice(0, 2), [
+  assert.deepEqual(listed(catalog, 'resource').slice(0, 3), [
     { uri: 'towpath://a/towpath://b/x://1', name: 'n', title: 'One' },
-    { uri: 'towpath://elsewhere/x://2', name: 'n', title: 'Two' }
+    { uri: 'towpath://elsewhere/x://2', name: 'n', title: 'Two' },
+    { uri: 'towpath://a/TOWPATH://B/x://1', name: 'n', title: 'Three' }
   ])
   assert.deepEqual(resolved(catalog, 'towpath://b/x://1'), ['b', 'x://1', true])
   assert.deepEqual(resolved(catalog, 'towpath://a/towpath://b/x://1'), ['a', 'towpath://b/x://1', true])

@@ -2,7 +2,7 @@ import { eachElement, members, type Member } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { namingServer, removeReference, rewriteReferences } from '../../catalog/app-references.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
-import { hasNamedAddress, namedAddressOf } from '../../catalog/resource-uris.ts'
+import { sentAddressOf } from '../../catalog/resource-uris.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
 import { readAnswer } from '../../upstream/era-bridge.ts'
 import type { UpstreamAnswer } from '../../upstream/transport/call.ts'
@@ -21,18 +21,20 @@ const MAX_BLOCKS = 10_000
 const toText = (latin1: string) => Buffer.from(latin1, 'latin1').toString()
 const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
 
-/** Escapes of the letters of `uri`, with which a key can be spelled so that its plain text does not occur. */
-const URI_LETTERS = /\\u00(?:75|72|69)/i
+/** Ends of the escapes of the letters of `uri`, with which a key can be spelled so that its plain text does not occur. */
+const URI_ESCAPES = ['u0075', 'u0072', 'u0069']
 
 /**
- * Returns true if a key `uri` may be spelled with escapes. The search takes a tenth of a call with 10 kB of JSON in a
- * string, so it is done only for servers with interfaces.
+ * Returns true if the text may have escapes of the characters below U+0100, with which a key can be hidden. Looks for the rarest part
+ * first: the backslash is frequent where a string holds JSON, and a search for it took a tenth of such a call.
  */
-const mayHideUris = (body: Payload, { appTools }: CatalogServer) =>
-  appTools.length > 0 && body.includes('\\u00') && URI_LETTERS.test(body.latin1)
+export const mayHaveEscapes = (body: Payload): boolean => body.includes('00') && body.includes('u00')
 
-/** Returns true if text that is not inspected block by block may spell the address of an interface or skill. */
-const maySpellApp = (text: string) => /(?:["\s]|\\[tnr])(?:ui|skill):|\\u00[4-7]/i.test(text)
+/** Returns true if a key `uri` may be spelled with escapes. */
+const mayHideUris = (body: Payload) => mayHaveEscapes(body) && URI_ESCAPES.some((end) => body.includes(end))
+
+/** Returns true if text that is not inspected block by block may spell an address that must name its server. */
+const maySpellAddress = (text: string) => /(?:["\s]|\\[tnr])(?:ui|skill|towpath):|\\u00[4-7]/i.test(text)
 
 /** Yields the edits of each member `uri` of a block or of its embedded resource. */
 function* uriEdits(text: string, found: readonly Member[], server: string): Generator<Edit> {
@@ -40,7 +42,8 @@ function* uriEdits(text: string, found: readonly Member[], server: string): Gene
     if (key === 'resource' && text[start] === '{') yield* uriEdits(text, members(text, start), server)
     if (key !== 'uri' || text[start] !== '"') continue
     const uri = JSON.parse(toText(text.slice(start, end))) as string
-    if (hasNamedAddress(uri)) yield { start, end, text: toLatin1(JSON.stringify(namedAddressOf(server, uri))) }
+    const address = sentAddressOf(server, uri)
+    if (address !== uri) yield { start, end, text: toLatin1(JSON.stringify(address)) }
   }
 }
 
@@ -51,7 +54,7 @@ function* blocksOf(text: string, found: readonly Member[]): Generator<readonly M
     if ((list.key !== 'content' && list.key !== 'messages') || text[list.start] !== '[') continue
     for (const { start } of eachElement(text, list.start)) {
       if (left-- === 0) {
-        if (maySpellApp(text.slice(start))) throw badResponse('has too many content blocks with interfaces or skills')
+        if (maySpellAddress(text.slice(start))) throw badResponse('has too many content blocks with addresses')
         return
       }
       if (text[start] !== '{') continue
@@ -73,9 +76,9 @@ const applyEdits = (text: string, edits: readonly Edit[]) => {
   return parts.join('') + text.slice(from)
 }
 
-/** Replaces the addresses of interfaces in the content blocks of a result. */
+/** Replaces the addresses that could lead to another server in the content blocks of a result. */
 function nameBlocks(body: Payload, server: CatalogServer, hasUris: boolean): Payload {
-  if (!hasUris && !mayHideUris(body, server)) return body
+  if (!hasUris && !mayHideUris(body)) return body
   const text = body.latin1
   const edits = [...blocksOf(text, members(text))].flatMap((found) => [...uriEdits(text, found, server.name)])
   return edits.length === 0 ? body : Payload.ofLatin1(applyEdits(text, edits))

@@ -1,6 +1,6 @@
 import { elements, members, type Span, valueOf, withMembers } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
-import { formatAddress, hasNamedAddress, namedAddressOf } from '../../catalog/resource-uris.ts'
+import { formatAddress, sentAddressOf } from '../../catalog/resource-uris.ts'
 import type { ResourceTarget } from '../../catalog/resource-resolution.ts'
 import { toFailure } from '../../upstream/transport/message.ts'
 
@@ -22,12 +22,15 @@ function elementsOf(text: string, at: number): Span[] {
   }
 }
 
-/** Usual spellings of the schemes that name servers; a string in JSON can also spell any letter as an escape. */
-const schemeSpellings = ['ui:', 'UI:', 'Ui:', 'uI:', 'skill:', 'SKILL:', 'Skill:', '\\']
+/**
+ * Texts of which every address with a scheme that names servers has one: the end of the scheme. A string in JSON can also
+ * spell any letter as an escape.
+ */
+const schemeSpellings = ['i://', 'I://', 'l://', 'L://', 'h:/', 'H:/', 'h:%', 'H:%', '\\']
 
 /**
  * Replaces URIs in the contents of a `resources/read` result by the addresses that clients know: the one that was read
- * by the form that the caller used, and those of interfaces and skills by `ui://<server>/…` and `skill://<server>/…`. Two servers may offer the same URI,
+ * by the form that the caller used, and others that could lead to another server by those of this server. Two servers may offer the same URI,
  * and the client must be able to tell them apart (mcp-proxy.md#resource-uris, mcp-proxy.md#apps). `result` is JSON
  * text.
  */
@@ -41,7 +44,7 @@ export function namedContents(
   if (!list || text[list.start] !== '[') return result
   const addressIn = (own: string): string => {
     if (own === uri) return formatAddress(form, server.name, uri)
-    return hasNamedAddress(own) ? namedAddressOf(server.name, own) : own
+    return sentAddressOf(server.name, own)
   }
   let isChanged = false
   const contents = elementsOf(text, list.start).map(({ start, end }) => {

@@ -1,7 +1,7 @@
 import { skillText } from '../../catalog/catalog.ts'
 import { definitionProblem } from '../../catalog/definition.ts'
 import { shapeProblem } from '../../catalog/item-shape.ts'
-import { addressOf, formatAddress, hasNamedAddress } from '../../catalog/resource-uris.ts'
+import { addressOf, formatAddress, sentAddressOf } from '../../catalog/resource-uris.ts'
 import type { ResourceTarget } from '../../catalog/resource-resolution.ts'
 import { canonicalUri, type FileTest } from '../../catalog/skill-entry.ts'
 import { elements, members, stringOf, withMembers } from '../../json/json.ts'
@@ -44,7 +44,7 @@ export function namedChildren(
     const own = stringOf(definition, found, 'uri')!
     if (!isShown(own)) return []
     if (isBare) return definition
-    const address = form === 'own' && !hasNamedAddress(own) ? own : addressOf(server.name, own)
+    const address = form === 'own' ? sentAddressOf(server.name, own) : addressOf(server.name, own)
     return withMembers(definition, { uri: JSON.stringify(address) }, found)
   })
   return result.withChanges({ resources: toLatin1(`[${children.join(',')}]`) }, '')

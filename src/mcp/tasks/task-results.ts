@@ -3,7 +3,7 @@ import type { CatalogServer } from '../../catalog/catalog.ts'
 import type { Scope } from '../../catalog/scope.ts'
 import type { MemberChanges, Payload } from '../../json/payload.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
-import { nameAppsIn } from '../messages/app-addresses.ts'
+import { mayHaveEscapes, nameAppsIn } from '../messages/app-addresses.ts'
 import { hasUriKey } from '../messages/resource-links.ts'
 import { attributedInputRequests, needsAttribution } from '../messages/server-attribution.ts'
 
@@ -45,15 +45,12 @@ export interface ResultWithAddresses {
  * Returns the result of a task if it may hold addresses; others are not read, because they may be large. Keys that are
  * spelled with escapes are looked for as in other results.
  */
-export function resultWithAddresses(task: Payload, { appTools }: CatalogServer): ResultWithAddresses | undefined {
+export function resultWithAddresses(task: Payload): ResultWithAddresses | undefined {
   const result = task.partOf('result')
   if (!result?.isObject) return undefined
   const hasUris = hasUriKey(result)
-  const mayHideKeys = appTools.length > 0
   // without the quotation mark before it, which texts in results have many of
-  return hasUris || result.includes('_meta"') || (mayHideKeys && result.includes('\\u00'))
-    ? { result, hasUris }
-    : undefined
+  return hasUris || result.includes('_meta"') || mayHaveEscapes(result) ? { result, hasUris } : undefined
 }
 
 /** A task as a client sees it. */
@@ -71,7 +68,7 @@ export interface TaskView {
 export function taskChanges(
   task: Payload,
   { handle, server, scope }: TaskView,
-  found = resultWithAddresses(task, server)
+  found = resultWithAddresses(task)
 ): MemberChanges {
   const changes: Record<string, string | null> = { taskId: `"${handle}"`, _meta: null }
   const inputRequests = needsAttribution(scope) ? attributedInputRequests(task, server.name) : undefined

@@ -120,7 +120,7 @@ export class TaskSubscriptions {
       const server = serverOfTask(scope, known.task.serverId, known.task.tool)
       if (!server || reply.isEnded) return
       const state = Payload.of(params)
-      const found = resultWithAddresses(state, server)
+      const found = resultWithAddresses(state)
       if (found?.hasUris) resourceLinks.record(caller.key, server.name, found.result)
       const changes = Object.entries(taskChanges(state, { handle: known.handle, server, scope }, found)).map(
         ([key, value]) => [key, value && Buffer.from(value, 'latin1').toString()]
