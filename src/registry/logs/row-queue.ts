@@ -4,7 +4,8 @@ import { withTimeout } from '../../lib/with-timeout.ts'
 const MAX_QUEUED = 10_000
 const BATCH_DELAY_MS = 250
 const RETRY_MS = 1_000
-const CLOSE_MS = 2_000
+/** A slow database gets its rows; one that is down rejects at once */
+const CLOSE_MS = 10_000
 
 export interface RowQueueOptions<T> {
   /** Rejects with a 503 AppError while the database is unreachable. */
