@@ -30,16 +30,27 @@ const baseUrl = ({ address, family, port }: AddressInfo) => {
   return `http://${family === 'IPv6' && shown !== 'localhost' ? `[${shown}]` : shown}:${port}`
 }
 
+/** Names how the first person signs in at the console. */
+function waysToSignIn({ auth, adminToken }: Config): string {
+  if (auth.oidc) return `people sign in at ${new URL(auth.oidc.issuer).host}`
+  return adminToken === undefined
+    ? 'it makes the first administrator, or you sign in with an access token'
+    : 'sign in with the access token in TOWPATH_ADMIN_TOKEN'
+}
+
 /** Lines of the start: the address first, then what a person opens or types next. */
 function banner(config: Config, url: string, command: string, warnings: readonly string[]): string {
   const base = config.publicUrl ?? url
   const isDevelopment = config.mode === 'development'
   const next = isDevelopment
     ? [`${command} setup`, 'adds the servers of your MCP clients']
-    : [`${command} login`, 'saves your access token for the command line']
+    : config.console
+      ? ['open the console', waysToSignIn(config)]
+      : [`${command} login`, 'saves your access token for the command line']
   return [
     `${TITLE} ${VERSION} listens on ${url} (${config.mode} mode)`,
     ...(isDevelopment ? [`  Dashboard     ${base}`] : []),
+    ...(config.console ? [`  Console       ${base}/console/`] : []),
     `  MCP endpoint  ${base}/mcp`,
     `  REST API      ${base}/api/v0${config.docs === 'off' ? '' : `, described at ${base}/docs`}`,
     `  Store         ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir}`}`,

@@ -107,13 +107,17 @@ test('SR-M9 the chart starts no stdio server unless they have a user of their ow
 })
 
 /** Paths intended only for the inside of a cluster. */
-const inside = ['/metrics', '/init', '/docs', '/docs/', '/docs/static/swagger-ui.css', '/openapi.json', '/']
+const inside = ['/metrics', '/init', '/docs', '/docs/', '/docs/static/swagger-ui.css', '/openapi.json']
 
 test('SR-L1 the ingress publishes what callers need and nothing that is for the inside', () => {
   const { paths } = values['ingress'] as { paths: string[] }
-  const isPublished = (path: string) => paths.some((one) => path === one || path.startsWith(`${one}/`))
-  for (const path of inside) assert.equal(isPublished(path), false, path)
-  for (const path of ['/mcp', '/sse', '/message', '/v0/groups/g/mcp', '/api/v0/servers', '/health']) {
+  // the template publishes `/` without the paths below it
+  const isPublished = (path: string) => paths.some((one) => path === one || (one !== '/' && path.startsWith(`${one}/`)))
+  for (const path of [...inside, '/assets/x.js']) assert.equal(isPublished(path), false, path)
+  for (const path of ['/mcp', '/sse', '/message', '/v0/groups/g/mcp', '/api/v0/servers', '/health', '/console/']) {
+    assert.ok(isPublished(path), path)
+  }
+  for (const path of ['/auth/login', '/oauth/token', '/.well-known/oauth-protected-resource/mcp', '/']) {
     assert.ok(isPublished(path), path)
   }
   const template = read('templates/ingress.yaml')
@@ -122,12 +126,13 @@ test('SR-L1 the ingress publishes what callers need and nothing that is for the 
     ['{{ . | quote }}']
   )
   assert.match(template, /range \.Values\.ingress\.paths/)
+  assert.match(template, /pathType: {{ eq \. "\/" \| ternary "Exact" "Prefix" }}/)
 })
 
 test('SR-L1 the proxy of deploy/nginx passes nothing on that is for the inside', () => {
   const conf = readFileSync(join(folder, '../../nginx/towpath.conf'), 'utf8')
   const [, pattern = ''] = /location ~ (\S+) \{\s+deny all;/.exec(conf) ?? []
-  for (const path of inside.slice(0, -1)) assert.match(path, new RegExp(pattern), path)
+  for (const path of inside) assert.match(path, new RegExp(pattern), path)
   for (const path of ['/mcp', '/docsx', '/api/v0/servers', '/']) assert.doesNotMatch(path, new RegExp(pattern), path)
 })
 
@@ -177,6 +182,33 @@ test('the chart renders with its defaults, and with everything switched on', { s
   assert.equal(rendered.length, 8)
   for (const { metadata } of rendered) assert.match(metadata.name, /^mcp-towpath/)
 })
+
+/** Values of the variables of the gateway's container. */
+const variablesWith = (...given: string[]): Record<string, string> => {
+  const deployment = render(...given).find(({ kind }) => kind === 'Deployment') as unknown as {
+    spec: { template: { spec: { containers: { env: { name: string; value: string }[] }[] } } }
+  }
+  const { env } = deployment.spec.template.spec.containers[0]!
+  return Object.fromEntries(env.map(({ name, value }) => [name, value]))
+}
+
+test(
+  'the chart switches the console on at a public address with TLS, unless the values say otherwise',
+  { skip: noHelm },
+  () => {
+    const url = 'publicUrl=https://mcp.example.com'
+    const on = variablesWith(url)
+    assert.deepEqual([on['TOWPATH_CONSOLE'], on['TOWPATH_AUTH']], ['on', 'embedded'])
+    assert.equal(variablesWith(url, 'settings.TOWPATH_CONSOLE=off')['TOWPATH_CONSOLE'], 'off')
+    for (const other of [
+      ['publicUrl=http://towpath.default.svc'],
+      [url, 'console.enabled=false'],
+      [url, 'settings.TOWPATH_AUTH=external']
+    ]) {
+      assert.equal(variablesWith(...other)['TOWPATH_CONSOLE'], undefined, other.join(' '))
+    }
+  }
+)
 
 const wrong = [
   'replicas=abc',

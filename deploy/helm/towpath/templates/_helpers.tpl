@@ -114,6 +114,17 @@ env:
   - name: TOWPATH_STDIO
     value: 'off'
   {{- end }}
+  {{- $auth := get .Values.settings "TOWPATH_AUTH" | default "embedded" }}
+  {{- if and .Values.console.enabled (hasPrefix "https://" .Values.publicUrl) (eq $auth "embedded") }}
+  {{- if not (hasKey .Values.settings "TOWPATH_AUTH") }}
+  - name: TOWPATH_AUTH
+    value: embedded
+  {{- end }}
+  {{- if not (hasKey .Values.settings "TOWPATH_CONSOLE") }}
+  - name: TOWPATH_CONSOLE
+    value: 'on'
+  {{- end }}
+  {{- end }}
   {{- with .Values.publicUrl }}
   - name: TOWPATH_PUBLIC_URL
     value: {{ . | quote }}
