@@ -5,7 +5,7 @@ import type { Live } from './live.ts'
 import type { Location } from './location.ts'
 import type { Preferences } from './preferences.ts'
 import type { Viewer } from './session.ts'
-import type { Resource, Source, Store } from './store.ts'
+import { nothing, type Resource, type Source, type Store } from './store.ts'
 
 /** Services shared by all pages and components; created once in main.tsx. */
 export interface App {
@@ -29,17 +29,23 @@ export function useApp(): App {
   return app
 }
 
-/** Returns the resource of a source and keeps it up to date while the component is mounted. */
-export function useSource<T>(source: Source<T>): Resource<T> {
+/** Returns what the viewer may do: controls for anything else are left out, since the gateway would refuse it. */
+export const useRights = (): Viewer['may'] => useApp().viewer.value.may
+
+/**
+ * Returns the resource of a source and keeps it up to date while the component is mounted. Without a source, as for data
+ * that the viewer may not read, nothing is requested.
+ */
+export function useSource<T>(source: Source<T> | undefined): Resource<T> {
   const { store } = useApp()
   // oxlint-disable-next-line react-hooks/exhaustive-deps -- sources with the same path are equal
-  const same = useMemo(() => source, [source.path])
-  useEffect(() => store.watch(same), [store, same])
-  return useMemo(() => store.open(same), [store, same])
+  const same = useMemo(() => source, [source?.path])
+  useEffect(() => (same ? store.watch(same) : undefined), [store, same])
+  return useMemo(() => (same ? store.open(same) : nothing), [store, same])
 }
 
 /** Like `useSource`, for a source that depends on a filter: the previous answer stays until the new one has loaded. */
-export function useSteadySource<T>(source: Source<T>): Resource<T> {
+export function useSteadySource<T>(source: Source<T> | undefined): Resource<T> {
   const wanted = useSource(source)
   const shown = useRef(wanted)
   if (wanted.data.value !== undefined || wanted.error.value !== undefined) shown.current = wanted

@@ -20,8 +20,14 @@ const page = (globalThis as { readonly location?: { readonly pathname: string; r
 
 export const mount: Mount = mountOf(page?.pathname ?? '/')
 
-/** Address of the gateway as this browser reaches it. */
-export const gatewayAddress = `${page?.origin ?? ''}${mount.root}`
+/** Environment variable from which copied commands take an access token. */
+export const TOKEN_VARIABLE = 'TOWPATH_TOKEN'
+
+/** The gateway as this browser reaches it, and as the commands that pages offer address it. */
+export const gateway = {
+  address: `${page?.origin ?? ''}${mount.root}`,
+  ...(mount.isConsole ? { tokenVariable: TOKEN_VARIABLE } : {})
+}
 
 /** Returns the address of a path of the gateway, for links and `fetch`. */
 export const addressOf = (path: string): string => `${mount.root}${path}`

@@ -32,6 +32,16 @@ export interface Resource<T> {
   patch(edit: (data: T) => T): void
 }
 
+/** Resource of no source: it has no data and requests nothing. */
+export const nothing: Resource<never> = {
+  data: signal(undefined),
+  error: signal(undefined),
+  loading: signal(false),
+  checkedAt: signal(0),
+  load: () => Promise.resolve(),
+  patch() {}
+}
+
 export interface Store {
   /** Returns the resource of a path; the same one each time, so that pages share answers. */
   open<T>(source: Source<T>): Resource<T>

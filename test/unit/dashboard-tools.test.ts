@@ -128,7 +128,7 @@ test('a copied command is one that a shell reads as it was meant', () => {
     execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }; towpath() { curl "$@"; }; ${command}`], {
       encoding: 'utf8'
     }).split('\0')
-  const curl = run(asCurl(odd, 'http://localhost:8080'))
+  const curl = run(asCurl(odd, { address: 'http://localhost:8080' }))
   assert.deepEqual(curl.slice(0, 4), [
     '-sS',
     'http://localhost:8080/api/v0/tools/invoke',
@@ -137,6 +137,13 @@ test('a copied command is one that a shell reads as it was meant', () => {
   ])
   assert.equal(curl[5], String.raw`{"name":"s__t","text":"it's $HOME \"quoted\" \n end","id":12345678901234567890}`)
   assert.deepEqual(run(asCli(odd, 'towpath')).slice(0, 3), ['invoke', 's__t', '--input'])
+  const target = { address: 'https://towpath.example', tokenVariable: 'TOWPATH_TOKEN' }
+  const withToken = asCurl(odd, target)
+  assert.match(withToken, /-H "Authorization: Bearer \$TOWPATH_TOKEN"/)
+  assert.deepEqual(run(`TOWPATH_TOKEN='a "token"'; ${withToken}`).slice(2, 4), [
+    '-H',
+    'Authorization: Bearer a "token"'
+  ])
 })
 
 test('a copied request is one of JSON-RPC', () => {

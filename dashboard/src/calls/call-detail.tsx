@@ -1,6 +1,6 @@
 import { withoutServerPrefix } from '../../../src/domain/server-error.ts'
 import type { CallEntry } from '../../../src/schemas/call.ts'
-import { useSource } from '../app-context.ts'
+import { useRights, useSource } from '../app-context.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { KeyValues, Row } from '../ui/key-values.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
@@ -74,7 +74,7 @@ const argumentsOf = (text: string): Json | undefined => {
 /** Link to the form of the called item, filled with the recorded arguments. */
 function ReplayLink({ call }: { call: CallEntry }) {
   const { kind, server, item } = call
-  if (!server || !item) return null
+  if (!useRights().call || !server || !item) return null
   if (kind === 'resource') {
     return (
       <a class="btn" href={link('resources', '', { uri: item })}>

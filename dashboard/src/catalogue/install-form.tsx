@@ -9,7 +9,7 @@ import type {
 import { ENTRY_CHANGED } from '../../../src/domain/error-codes.ts'
 import { isServerName, SERVER_NAME_RULE } from '../../../src/domain/names.ts'
 import { ApiError, change, path, send } from '../api.ts'
-import { gatewayAddress } from '../mount.ts'
+import { gateway } from '../mount.ts'
 import { useApp } from '../app-context.ts'
 import { useDebounced } from '../calls/use-debounced.ts'
 import { sentence } from '../format.ts'
@@ -126,7 +126,7 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
       return await send<Answer>('POST', route, { body: request })
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'upstream_oauth_required') throw error
-      const oauth_redirect_uri = `${gatewayAddress}${path('oauth', 'callback')}`
+      const oauth_redirect_uri = `${gateway.address}${path('oauth', 'callback')}`
       return send<Answer>('POST', route, { body: { ...request, oauth_redirect_uri } })
     }
   }

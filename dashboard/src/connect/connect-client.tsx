@@ -8,9 +8,11 @@ import {
   type Snippet
 } from '../../../src/domain/clients/snippets.ts'
 import { useSource } from '../app-context.ts'
+import { gateway, mount, TOKEN_VARIABLE } from '../mount.ts'
 import { plural } from '../format.ts'
 import * as sources from '../sources.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { Segmented } from '../ui/segmented.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 
 const copyLabel: Readonly<Record<Snippet['language'], string>> = {
@@ -49,6 +51,47 @@ const SnippetView = ({ client, snippet: { title, language, text, file, note } }:
   </div>
 )
 
+/** How a client proves for whom it acts. Without a console, the gateway takes everybody. */
+type Way = 'sign-in' | 'token'
+
+/** Clients that cannot open a browser to sign in. */
+const tokenOnly: ReadonlySet<ClientName> = new Set(['claude-desktop', 'curl', 'typescript'])
+
+interface WayChoiceProps {
+  readonly client: ClientName
+  readonly way: Way
+  readonly onSelect: (way: Way) => void
+}
+
+/** Choice between signing in, which needs nothing but the URL, and an access token. */
+const WayChoice = ({ client, way, onSelect }: WayChoiceProps) => (
+  <div class="stack">
+    {!tokenOnly.has(client) && (
+      <div class="actions">
+        <Segmented
+          label="How the client signs in"
+          options={[
+            { id: 'sign-in', label: 'Sign in by URL' },
+            { id: 'token', label: 'Access token' }
+          ]}
+          current={way}
+          onSelect={onSelect}
+        />
+      </div>
+    )}
+    {way === 'sign-in' ? (
+      <p class="help">
+        {CLIENT_TITLES[client]} opens a browser where you sign in and let it in. It acts as you, and no token is copied.
+      </p>
+    ) : (
+      <p class="help">
+        Make a token with <code>towpath --registry {gateway.address} token create NAME --scopes mcp</code> and keep it
+        in the variable <code>{TOKEN_VARIABLE}</code>. Whoever has it acts as you.
+      </p>
+    )}
+  </div>
+)
+
 /** Chosen endpoint and client. `group` is '' for the endpoint with all tools. */
 export interface Connection {
   readonly group: string
@@ -71,6 +114,8 @@ export function ConnectClient({ start = {}, onChoose, most = Infinity, children 
   const groups = useSource(sources.groups).data.value?.tool_groups ?? []
   const chosen = useSignal<Connection>({ group: start.group ?? '', client: start.client ?? 'claude-code' })
   const { group, client } = chosen.value
+  const wanted = useSignal<Way>('sign-in')
+  const way = tokenOnly.has(client) ? 'token' : wanted.value
   const choose = (change: Partial<Connection>) => {
     chosen.value = { ...chosen.value, ...change }
     onChoose?.(chosen.value)
@@ -79,7 +124,11 @@ export function ConnectClient({ start = {}, onChoose, most = Infinity, children 
   const found = groups.find(({ name }) => name === group)
   const url = found?.streamable_http_endpoint ?? overview?.endpoints[0]?.url
   if (!url) return null
-  const target = { name: found ? `towpath-${found.name}` : 'towpath', url }
+  const target = {
+    name: found ? `towpath-${found.name}` : 'towpath',
+    url,
+    ...(mount.isConsole && way === 'token' ? { tokenVariable: TOKEN_VARIABLE } : {})
+  }
   return (
     <>
       <div class="row">
@@ -105,6 +154,7 @@ export function ConnectClient({ start = {}, onChoose, most = Infinity, children 
         onSelect={(name) => choose({ client: name })}
       >
         <div class="stack">
+          {mount.isConsole && <WayChoice client={client} way={way} onSelect={(next) => (wanted.value = next)} />}
           {clientSnippets(client, target)
             .slice(0, most)
             .map((snippet) => (

@@ -1,9 +1,10 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api.ts'
-import { useApp } from '../app-context.ts'
+import { useApp, useRights } from '../app-context.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
+import { JsonView } from '../ui/json-view.tsx'
 import { Segmented } from '../ui/segmented.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { duration } from '../format.ts'
@@ -51,8 +52,19 @@ async function problemsOf(schema: object, args: JsonObject): Promise<readonly Pr
   return 'problems' in result ? result.problems : []
 }
 
-/** Form with a run button and the result of the run. */
-export function Runner({ name, schema, run: send, warning, plain = false, ...texts }: RunnerProps) {
+/** Form with a run button and the result of the run; who may not call reads what the form would ask for. */
+export function Runner(props: RunnerProps) {
+  const { schema, plain = false, children } = props
+  if (useRights().call) return <RunForm {...props} />
+  return (
+    <>
+      {children}
+      {!plain && <JsonView value={schema as JsonObject} label="Parameters" />}
+    </>
+  )
+}
+
+function RunForm({ name, schema, run: send, warning, plain = false, ...texts }: RunnerProps) {
   const { notice } = useApp()
   const id = useId()
   const element = useRef<HTMLFormElement>(null)

@@ -95,7 +95,8 @@ function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCoun
   )
 }
 
-function ServedTools({ tools }: { tools: readonly GroupTool[] }) {
+/** Tools of a group, each with the reason why it is in it. */
+export function ServedTools({ tools }: { tools: readonly GroupTool[] }) {
   const shown = useSignal(PAGE)
   if (tools.length === 0) return <p class="nothing">Agents see no tools on this endpoint.</p>
   return (

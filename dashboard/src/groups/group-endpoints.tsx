@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
+import { useRights } from '../app-context.ts'
 import { ClientName } from '../connect/clients-seen.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { Ago } from '../ui/time.tsx'
@@ -10,6 +11,7 @@ export function GroupEndpoints({ group }: { group: ToolGroupView }) {
   const isSseShown = useSignal(false)
   const { name, streamable_http_endpoint: url, sse_endpoint, sse_message_endpoint, seen, clients } = group
   const [newest] = clients
+  const { audit } = useRights()
   return (
     <div class="endp">
       <div>
@@ -20,7 +22,7 @@ export function GroupEndpoints({ group }: { group: ToolGroupView }) {
           {url}
         </code>
         <span class="help blk">
-          {seen === undefined ? (
+          {!audit ? null : seen === undefined ? (
             'No client has used it yet.'
           ) : (
             <>

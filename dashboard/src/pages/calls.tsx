@@ -2,7 +2,7 @@ import { useMemo, useRef } from 'preact/hooks'
 import type { CallFilter } from '../../../src/schemas/call.ts'
 import type { Overview } from '../../../src/schemas/dashboard/overview.ts'
 import type { Range, Stats } from '../../../src/schemas/stats.ts'
-import { useApp, useSource, useSteadySource } from '../app-context.ts'
+import { useApp, useRights, useSource, useSteadySource } from '../app-context.ts'
 import { CallDetail } from '../calls/call-detail.tsx'
 import { CallList } from '../calls/call-list.tsx'
 import { Causes } from '../calls/failure-causes.tsx'
@@ -38,10 +38,11 @@ const recorded: Readonly<Record<Overview['recorded'], string>> = {
 const About = () => {
   const overview = useSource(sources.overview).data.value
   const servers = useSource(sources.servers).data.value?.servers ?? []
+  const { administer, audit } = useRights()
   const recordedNow = servers.filter((server) => server.recorded_until)
   return (
     <>
-      Tool calls, prompt renders and resource reads.{' '}
+      {audit ? 'Tool calls, prompt renders and resource reads.' : 'Your tool calls, prompt renders and resource reads.'}{' '}
       {overview && (
         <>
           {recorded[overview.recorded]}{' '}
@@ -55,8 +56,8 @@ const About = () => {
               ))}
             </>
           )}
-          {overview.recorded === 'calls' && <>A server’s page records them for an hour. </>}
-          <a href={link('diagnostics')}>Settings</a>
+          {overview.recorded === 'calls' && administer && <>A server’s page records them for an hour. </>}
+          {audit && <a href={link('diagnostics')}>Settings</a>}
         </>
       )}
     </>
@@ -127,7 +128,8 @@ function totalText({ server, endpoint, cause, text, min_ms, failed }: CallFilter
 export function Calls({ name: id, query }: PageProps) {
   const { location } = useApp()
   const range = rangeOf(query)
-  const resource = useSteadySource(sources.stats(range))
+  const { administer, audit } = useRights()
+  const resource = useSteadySource(audit ? sources.stats(range) : undefined)
   const isUnused = useSource(sources.overview).data.value?.has_calls === false
   const stats = resource.data.value
   const outcome = outcomeOf(query)
@@ -139,17 +141,19 @@ export function Calls({ name: id, query }: PageProps) {
         <LiveState isPaused={isPaused} onToggle={toggle} />
         <RangeChoice range={range} />
       </PageHead>
-      <CallFacts stats={stats} />
+      {audit && <CallFacts stats={stats} />}
       {id !== '' && (
         <section class="panel one" aria-label="Call">
           <CallDetail id={id} />
         </section>
       )}
-      <AsyncContent resource={resource} subject="The charts" rows={3}>
-        {(data) => data.total.calls > 0 && <LatencyChart stats={data} />}
-      </AsyncContent>
+      {audit && (
+        <AsyncContent resource={resource} subject="The charts" rows={3}>
+          {(data) => data.total.calls > 0 && <LatencyChart stats={data} />}
+        </AsyncContent>
+      )}
       <FilterBar query={query} outcome={outcome} failed={stats?.total.failed} />
-      <Causes from={filter.from!} query={query} />
+      {administer && <Causes from={filter.from!} query={query} />}
       {isUnused ? (
         <section class="panel">
           <p class="sub">No call has been made yet. Point a client at this gateway and ask it to use a tool.</p>

@@ -1,5 +1,5 @@
 import type { CatalogueDetails } from '../../../src/schemas/catalogue.ts'
-import { useSource } from '../app-context.ts'
+import { useRights, useSource } from '../app-context.ts'
 import { InstallForm } from '../catalogue/install-form.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -11,6 +11,7 @@ import { UntrustedText, untrustedText } from '../ui/untrusted-text.tsx'
 
 /** A server of the catalogue, with the form that installs it. */
 export function CatalogueServer({ name }: PageProps) {
+  const { administer } = useRights()
   const server = useSource(sources.catalogueServer(name))
   const { title = name, description } = server.data.value ?? {}
   return (
@@ -29,7 +30,7 @@ export function CatalogueServer({ name }: PageProps) {
         {(details) => (
           <div class="stack">
             <Origin server={details} />
-            <InstallForm key={`${details.name} ${details.version}`} server={details} />
+            {administer && <InstallForm key={`${details.name} ${details.version}`} server={details} />}
           </div>
         )}
       </AsyncContent>

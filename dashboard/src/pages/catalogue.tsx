@@ -1,5 +1,5 @@
 import type { CataloguePage, CatalogueServer } from '../../../src/schemas/catalogue.ts'
-import { useApp, useSteadySource } from '../app-context.ts'
+import { useApp, useRights, useSteadySource } from '../app-context.ts'
 import { useDebounced } from '../calls/use-debounced.ts'
 import { count } from '../format.ts'
 import { link } from '../router.ts'
@@ -24,11 +24,19 @@ function sourceText({ source, servers, total }: CataloguePage): string {
 /** Servers that can be installed, with a search. */
 export function Catalogue({ query }: PageProps) {
   const { location } = useApp()
+  const { administer } = useRights()
   const words = query.q ?? ''
   const found = useSteadySource(sources.catalogue(useDebounced(words).trim()))
   return (
     <>
-      <PageHead title="Catalogue" sub="MCP servers that you can install. Nothing starts before you install it." />
+      <PageHead
+        title="Catalogue"
+        sub={
+          administer
+            ? 'MCP servers that you can install. Nothing starts before you install it.'
+            : 'MCP servers that administrators can install.'
+        }
+      />
       <div class="bar">
         <SearchBox
           label="Search the catalogue"
@@ -57,16 +65,20 @@ export function Catalogue({ query }: PageProps) {
   )
 }
 
-const NoServers = ({ words }: { words: string }) => (
-  <EmptyPanel title={words ? 'No server matches' : 'The catalogue is empty'}>
-    <p>You can also add a server that is not in the catalogue.</p>
-    <div class="actions">
-      <a class="btn" href={link('new-server')}>
-        Add server
-      </a>
-    </div>
-  </EmptyPanel>
-)
+function NoServers({ words }: { words: string }) {
+  const title = words ? 'No server matches' : 'The catalogue is empty'
+  if (!useRights().administer) return <EmptyPanel title={title} />
+  return (
+    <EmptyPanel title={title}>
+      <p>You can also add a server that is not in the catalogue.</p>
+      <div class="actions">
+        <a class="btn" href={link('new-server')}>
+          Add server
+        </a>
+      </div>
+    </EmptyPanel>
+  )
+}
 
 const ServerTable = ({ servers }: { servers: readonly CatalogueServer[] }) => (
   <Table label="Servers of the catalogue">

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import { CLIENTS } from '../../../src/domain/clients/snippets.ts'
 import type { SeenClient } from '../../../src/schemas/dashboard/shared.ts'
-import { useApp, useSource } from '../app-context.ts'
+import { useApp, useRights, useSource } from '../app-context.ts'
 import { ClientName } from '../connect/clients-seen.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { PageHead } from '../ui/page-head.tsx'
@@ -73,6 +73,7 @@ function SeenAtGroup({ name }: { name: string }) {
 /** Page with the configuration of each client, and whether one has connected. */
 export function Connect({ query }: PageProps) {
   const { location } = useApp()
+  const { administer, audit, call } = useRights()
   const overview = useSource(sources.overview)
   const client = CLIENTS.find((name) => name === query.client)
   return (
@@ -86,14 +87,18 @@ export function Connect({ query }: PageProps) {
           <section class="panel">
             {server_count === 0 && (
               <p class="banner warn">
-                No server is registered yet, so agents find no tools here. <a href={link('new-server')}>Add server</a>
+                No server is registered yet, so agents find no tools here.{' '}
+                {administer && <a href={link('new-server')}>Add server</a>}
               </p>
+            )}
+            {!call && (
+              <p class="banner">Your role reads and calls nothing; people who may use tools enter what you see here.</p>
             )}
             <ConnectClient
               start={{ group: query.group ?? '', ...(client && { client }) }}
               onChoose={({ group, client: name }) => location.setQuery({ group, client: name })}
             >
-              {(group) => (group ? <SeenAtGroup key={group} name={group} /> : <SeenAnywhere />)}
+              {(group) => audit && (group ? <SeenAtGroup key={group} name={group} /> : <SeenAnywhere />)}
             </ConnectClient>
           </section>
         )}

@@ -1,10 +1,11 @@
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
-import { useSource } from '../app-context.ts'
+import { useRights, useSource } from '../app-context.ts'
 import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { Builder } from '../groups/builder.tsx'
 import { draftOf, emptyDraft, withTools, type Draft } from '../groups/draft.ts'
+import { GroupReader } from '../groups/group-reader.tsx'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -15,7 +16,20 @@ type Query = PageProps['query']
 
 /** Page of an existing or a new group. `clone` starts from a copy, `from=tools` from the tools that a filter shows. */
 export function GroupBuilder({ name, query }: PageProps) {
-  return name === '' ? <NewGroup query={query} /> : <SavedGroup name={name} />
+  const { administer } = useRights()
+  if (name === '') return <NewGroup query={query} />
+  return administer ? <SavedGroup name={name} /> : <ReadGroup name={name} />
+}
+
+/** A group for viewers who may not change it. */
+function ReadGroup({ name }: { name: string }) {
+  const group = useSource(sources.group(name))
+  if (group.error.value?.status === 404 && group.data.value === undefined) return <NoGroup name={name} />
+  return (
+    <AsyncContent resource={group} subject="The group">
+      {(saved) => <GroupReader group={saved} />}
+    </AsyncContent>
+  )
 }
 
 function NewGroup({ query }: { query: Query }) {

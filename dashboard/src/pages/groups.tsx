@@ -1,5 +1,5 @@
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
-import { useSource } from '../app-context.ts'
+import { useRights, useSource } from '../app-context.ts'
 import { ClientsSeen } from '../connect/clients-seen.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { PageHead } from '../ui/page-head.tsx'
@@ -14,11 +14,12 @@ import { TableHead } from '../ui/table-head.tsx'
 /** Groups with their effective tools. */
 export function Groups() {
   const groups = useSource(sources.groups)
+  const { administer } = useRights()
   const isEmpty = groups.data.value?.tool_groups.length === 0
   return (
     <>
       <PageHead title="Groups" sub="A group is its own MCP endpoint with only the tools you choose.">
-        {!isEmpty && (
+        {!isEmpty && administer && (
           <a class="btn primary" href={link('new-group')} data-new>
             New group
           </a>
@@ -31,41 +32,51 @@ export function Groups() {
   )
 }
 
-const NoGroups = () => (
-  <EmptyPanel title="There are no groups yet">
-    <p>
-      An agent does better with ten tools that it needs than with a hundred that it might. Choose tools of one or more
-      servers, and give each agent the endpoint of its group.
-    </p>
-    <div class="actions">
-      <a class="btn primary" href={link('new-group')} data-new>
-        New group
-      </a>
-    </div>
-  </EmptyPanel>
-)
+function NoGroups() {
+  const { administer, audit } = useRights()
+  if (!administer) {
+    return <EmptyPanel title={audit ? 'There are no groups yet' : 'There is no group that you may use yet'} />
+  }
+  return (
+    <EmptyPanel title="There are no groups yet">
+      <p>
+        An agent does better with ten tools that it needs than with a hundred that it might. Choose tools of one or more
+        servers, and give each agent the endpoint of its group.
+      </p>
+      <div class="actions">
+        <a class="btn primary" href={link('new-group')} data-new>
+          New group
+        </a>
+      </div>
+    </EmptyPanel>
+  )
+}
 
-const GroupTable = ({ groups }: { groups: readonly ToolGroupView[] }) => (
-  <Table label="Groups" kind="gtable">
-    <TableHead
-      columns={[
-        'Name',
-        ['Tools', 'num'],
-        ['Tokens', 'num opt2'],
-        ['Endpoint', 'opt2'],
-        ['Clients seen', 'opt'],
-        ['Actions', 'hidden']
-      ]}
-    />
-    <tbody>
-      {groups.map((group) => (
-        <GroupRow key={group.name} group={group} />
-      ))}
-    </tbody>
-  </Table>
-)
+function GroupTable({ groups }: { groups: readonly ToolGroupView[] }) {
+  const { audit } = useRights()
+  return (
+    <Table label="Groups" kind="gtable">
+      <TableHead
+        columns={[
+          'Name',
+          ['Tools', 'num'],
+          ['Tokens', 'num opt2'],
+          ['Endpoint', 'opt2'],
+          ...(audit ? ([['Clients seen', 'opt']] as const) : []),
+          ['Actions', 'hidden']
+        ]}
+      />
+      <tbody>
+        {groups.map((group) => (
+          <GroupRow key={group.name} group={group} />
+        ))}
+      </tbody>
+    </Table>
+  )
+}
 
 function GroupRow({ group }: { group: ToolGroupView }) {
+  const { administer, audit } = useRights()
   const { name, description, tool_count, tokens, missing, seen, clients, streamable_http_endpoint: url } = group
   return (
     <tr>
@@ -90,9 +101,11 @@ function GroupRow({ group }: { group: ToolGroupView }) {
       <td class="opt2">
         <code class="ep whole">{url}</code>
       </td>
-      <td class="opt wrap">
-        <ClientsSeen clients={clients} seen={seen} />
-      </td>
+      {audit && (
+        <td class="opt wrap">
+          <ClientsSeen clients={clients} seen={seen} />
+        </td>
+      )}
       <td>
         <div class="actions nowrap right">
           <span class="opt2">
@@ -100,9 +113,11 @@ function GroupRow({ group }: { group: ToolGroupView }) {
               Copy URL
             </CopyButton>
           </span>
-          <a class="btn quiet sm" href={link('new-group', '', { clone: name })} aria-label={`Clone ${name}`}>
-            Clone
-          </a>
+          {administer && (
+            <a class="btn quiet sm" href={link('new-group', '', { clone: name })} aria-label={`Clone ${name}`}>
+              Clone
+            </a>
+          )}
         </div>
       </td>
     </tr>

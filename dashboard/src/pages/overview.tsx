@@ -1,8 +1,10 @@
 import type { Overview as OverviewData } from '../../../src/schemas/dashboard/overview.ts'
 import type { Stats } from '../../../src/schemas/stats.ts'
-import { useApp, useSource, useSteadySource } from '../app-context.ts'
+import { useSignal } from '@preact/signals'
+import { useApp, useRights, useSource, useSteadySource } from '../app-context.ts'
 import { AttentionList } from '../servers/attention.tsx'
 import { CountFacts, DurationFact } from '../calls/call-facts.tsx'
+import { CallTable } from '../calls/call-table.tsx'
 import { VolumeChart } from '../calls/charts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -16,14 +18,17 @@ import { count, duration, percent } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
+import type { Resource } from '../store.ts'
 import { TableHead } from '../ui/table-head.tsx'
 
 interface OverviewFactsProps {
   readonly overview: OverviewData | undefined
   readonly stats: Stats | undefined
+  /** True if the viewer may read the figures of all people. */
+  readonly isAuditor: boolean
 }
 
-const OverviewFacts = ({ overview, stats }: OverviewFactsProps) => (
+const OverviewFacts = ({ overview, stats, isAuditor }: OverviewFactsProps) => (
   <Facts>
     <Fact
       label="Servers up"
@@ -35,9 +40,13 @@ const OverviewFacts = ({ overview, stats }: OverviewFactsProps) => (
       value={count(overview?.tool_count)}
       note={overview && `~${count(overview.tokens)} tokens`}
     />
-    <CountFacts total={stats?.total} />
-    <DurationFact label="p50" ms={stats?.total.p50_ms} />
-    <DurationFact label="p95" ms={stats?.total.p95_ms} />
+    {isAuditor && (
+      <>
+        <CountFacts total={stats?.total} />
+        <DurationFact label="p50" ms={stats?.total.p50_ms} />
+        <DurationFact label="p95" ms={stats?.total.p95_ms} />
+      </>
+    )}
   </Facts>
 )
 
@@ -124,35 +133,71 @@ const ToolPanels = ({ stats }: { stats: Stats }) => (
   </>
 )
 
+/** Newest calls of a user, who reads no figures of other people. */
+function OwnCalls() {
+  const calls = useSource(sources.calls({ limit: 5 }))
+  const open = useSignal<string | undefined>(undefined)
+  return (
+    <section class="panel below" aria-label="Your calls">
+      <h2>Your calls</h2>
+      <AsyncContent resource={calls} subject="Your calls">
+        {({ calls: newest }) => (
+          <CallTable
+            label="Your newest calls"
+            calls={newest}
+            open={open.value}
+            onToggle={(id) => (open.value = open.value === id ? undefined : id)}
+          />
+        )}
+      </AsyncContent>
+      <p class="more">
+        <a href={link('calls')}>All your calls</a>
+      </p>
+    </section>
+  )
+}
+
+interface FiguresProps {
+  readonly stats: Resource<Stats>
+}
+
+/** Chart of all calls. */
+const Volume = ({ stats }: FiguresProps) => (
+  <div class="chart-place">
+    <AsyncContent resource={stats} subject="The statistics">
+      {(numbers) => <VolumeChart stats={numbers} />}
+    </AsyncContent>
+  </div>
+)
+
 /** Overview. Its parts load separately, so that one error leaves the others intact. */
 export function Overview({ query }: PageProps) {
   const range = rangeOf(query)
   const overview = useSource(sources.overview)
-  const stats = useSteadySource(sources.stats(range))
+  const { administer, audit } = useRights()
+  const stats = useSteadySource(audit ? sources.stats(range) : undefined)
   const isUnused = overview.data.value?.has_calls === false
   const { showFirstSteps } = useApp().preferences
   return (
     <>
-      <PageHead title="Overview">{!isUnused && <RangeChoice range={range} />}</PageHead>
+      <PageHead title="Overview">{audit && !isUnused && <RangeChoice range={range} />}</PageHead>
       <FirstSteps />
       {(!isUnused || overview.data.value?.server_count !== 0) && (
-        <OverviewFacts overview={overview.data.value} stats={stats.data.value} />
+        <OverviewFacts overview={overview.data.value} stats={stats.data.value} isAuditor={audit} />
       )}
       {isUnused ? (
-        !showFirstSteps.value && <NoCalls />
+        !(administer && showFirstSteps.value) && <NoCalls />
+      ) : audit ? (
+        <Volume stats={stats} />
       ) : (
-        <div class="chart-place">
-          <AsyncContent resource={stats} subject="The statistics">
-            {(numbers) => <VolumeChart stats={numbers} />}
-          </AsyncContent>
-        </div>
+        <OwnCalls />
       )}
       <div class="split even">
         <div class="column">
           <AsyncContent resource={overview} subject="The overview" rows={5}>
             {(data) => (
               <>
-                <Attention overview={data} />
+                {audit && <Attention overview={data} />}
                 <section class="panel" aria-label="Endpoints">
                   <h2>Endpoints</h2>
                   <Endpoints endpoints={data.endpoints} />

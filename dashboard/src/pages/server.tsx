@@ -1,6 +1,6 @@
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path } from '../api.ts'
-import { useApp, useSource } from '../app-context.ts'
+import { useApp, useRights, useSource } from '../app-context.ts'
 import { CauseText } from '../calls/cause-text.tsx'
 import { LeftOutItems } from '../servers/left-out-items.tsx'
 import { PageHead } from '../ui/page-head.tsx'
@@ -8,7 +8,7 @@ import { AsyncContent } from '../ui/panels.tsx'
 import { DeleteButton, RefreshButton } from '../servers/server-actions.tsx'
 import { Recording } from '../servers/recording.tsx'
 import { ServerFacts } from '../servers/server-facts.tsx'
-import { ServerTabs, serverTabs } from '../servers/server-tabs.tsx'
+import { ServerTabs, tabsFor } from '../servers/server-tabs.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { SignInAgain } from '../servers/sign-in-again.tsx'
 import { ServerState } from '../ui/status.tsx'
@@ -21,6 +21,7 @@ import * as sources from '../sources.ts'
 
 function Head({ server }: { server: ServerDetails }) {
   const { store } = useApp()
+  const { administer, audit } = useRights()
   const { name, status } = server
   const onSwitch = async (enabled: boolean) => {
     await change('PATCH', path('servers', name, 'enabled'), { enabled })
@@ -42,10 +43,10 @@ function Head({ server }: { server: ServerDetails }) {
           </p>
         </section>
       )}
-      {status === 'failing' && (
+      {status === 'failing' && audit && (
         <section class="panel failure" aria-label="Why it fails">
           <CauseText server={server} />
-          {server.transport === 'stdio' && (
+          {server.transport === 'stdio' && administer && (
             <a class="btn" href={link('server', name, { tab: 'log' })}>
               View stderr
             </a>
@@ -58,7 +59,8 @@ function Head({ server }: { server: ServerDetails }) {
 
 export function Server({ name, query }: PageProps) {
   const resource = useSource(sources.server(name))
-  const current = serverTabs.find((id) => id === query.tab) ?? 'tools'
+  const may = useRights()
+  const current = tabsFor(may).find((id) => id === query.tab) ?? 'tools'
   const server = resource.data.value
   return (
     <>
@@ -72,7 +74,7 @@ export function Server({ name, query }: PageProps) {
         }
         sub={server?.description && <UntrustedText text={server.description} />}
       >
-        {server && (
+        {server && may.administer && (
           <>
             <TestButton name={name} />
             <RefreshButton name={name} />
@@ -87,7 +89,7 @@ export function Server({ name, query }: PageProps) {
         {(found) => (
           <>
             <Head server={found} />
-            {found.status === 'sign_in_needed' && <SignInAgain server={found} />}
+            {found.status === 'sign_in_needed' && may.administer && <SignInAgain server={found} />}
             <ServerTabs server={found} current={current} />
             <LeftOutItems server={found} />
             <section class="panel below" aria-label="About">

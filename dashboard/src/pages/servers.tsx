@@ -1,6 +1,6 @@
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path } from '../api.ts'
-import { useApp, useSource } from '../app-context.ts'
+import { useApp, useRights, useSource } from '../app-context.ts'
 import { CountFacts, DurationFact } from '../calls/call-facts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
@@ -33,7 +33,8 @@ const isMatch = ({ name, description = '', config_summary }: ServerView, text: s
 
 function ServerFacts({ servers }: { servers: readonly ServerView[] }) {
   const overview = useSource(sources.overview).data.value
-  const total = useSource(sources.stats('24h')).data.value?.total
+  const { audit } = useRights()
+  const total = useSource(audit ? sources.stats('24h') : undefined).data.value?.total
   const enabled = servers.filter((server) => server.enabled)
   const connected = servers.filter(({ status }) => status === 'connected').length
   const tools = servers.reduce((sum, { tool_count }) => sum + tool_count, 0)
@@ -42,24 +43,35 @@ function ServerFacts({ servers }: { servers: readonly ServerView[] }) {
     <Facts>
       <Fact label="Servers up" value={connected} note={`of ${enabled.length} enabled`} />
       <Fact label="Tools served" value={count(overview?.tool_count)} note={off > 0 && `${count(off)} disabled`} />
-      <CountFacts label="Calls, 24 h" total={total} />
-      <DurationFact label="p95" ms={total?.p95_ms} />
+      {audit && (
+        <>
+          <CountFacts label="Calls, 24 h" total={total} />
+          <DurationFact label="p95" ms={total?.p95_ms} />
+        </>
+      )}
     </Facts>
   )
 }
 
 /** Replaces the table while there is no server, unless the checklist of the first steps shows the same actions. */
-const NoServers = () =>
-  useNextStep() === 'add' ? null : (
+function NoServers() {
+  const isOffered = useNextStep() === 'add'
+  const { administer, audit } = useRights()
+  if (!administer) {
+    return <EmptyPanel title={audit ? 'No server is registered yet' : 'There is no server that you may use yet'} />
+  }
+  return isOffered ? null : (
     <EmptyPanel title="Add the first server">
       <p>Agents see the tools of the servers that you add here.</p>
       <AddServerActions />
     </EmptyPanel>
   )
+}
 
 /** Buttons of the page's head; the checklist of the first steps, while shown, has the only primary one. */
 function AddLinks() {
   const kind = useNextStep() ? 'btn' : 'btn primary'
+  if (!useRights().administer) return null
   return (
     <>
       <a class="btn" href={link('new-server', '', { tab: 'paste' })}>
@@ -75,6 +87,7 @@ function AddLinks() {
 /** Heads of the table of servers; those with a value sort it. */
 function ServerHeads({ sort }: { sort: Sort | undefined }) {
   const { location } = useApp()
+  const { audit } = useRights()
   const props = (key: SortKey) => ({
     direction: sort?.key === key ? (sort.isDescending ? ('descending' as const) : ('ascending' as const)) : undefined,
     onSort: () => location.setQuery({ sort: nextSort(sort, key) })
@@ -89,25 +102,30 @@ function ServerHeads({ sort }: { sort: Sort | undefined }) {
       <SortHead {...props('tools')} kind="num opt2">
         Tools <span class="muted">/ prompts</span>
       </SortHead>
-      <th scope="col" class="opt">
-        Calls, 24 h
-      </th>
-      <SortHead {...props('calls')} kind="num opt2">
-        Total
-      </SortHead>
-      <SortHead {...props('p95')} kind="num opt">
-        p95
-      </SortHead>
-      <SortHead {...props('failed')} kind="num opt2">
-        Failed
-      </SortHead>
-      <th scope="col">Enabled</th>
+      {audit && (
+        <>
+          <th scope="col" class="opt">
+            Calls, 24 h
+          </th>
+          <SortHead {...props('calls')} kind="num opt2">
+            Total
+          </SortHead>
+          <SortHead {...props('p95')} kind="num opt">
+            p95
+          </SortHead>
+          <SortHead {...props('failed')} kind="num opt2">
+            Failed
+          </SortHead>
+          <th scope="col">Enabled</th>
+        </>
+      )}
     </tr>
   )
 }
 
 function ServerTable({ servers, query }: { servers: readonly ServerView[]; query: PageProps['query'] }) {
   const { location, store } = useApp()
+  const { audit } = useRights()
   const state = query.state && query.state in fits ? (query.state as State) : 'all'
   const text = query.q ?? ''
   const sort = parseSort(query.sort)
@@ -124,20 +142,22 @@ function ServerTable({ servers, query }: { servers: readonly ServerView[]; query
       <div class="bar">
         <SearchBox
           label="Filter servers"
-          placeholder="Filter by name, URL or command"
+          placeholder={audit ? 'Filter by name, URL or command' : 'Filter by name'}
           value={text}
           onInput={(q) => location.setQuery({ q })}
         />
-        <Segmented
-          label="Status filter"
-          current={state}
-          onSelect={(next) => location.setQuery({ state: next === 'all' ? undefined : next })}
-          options={[
-            { id: 'all', label: 'All' },
-            { id: 'attention', label: 'Needs attention', count: servers.filter(needsAttention).length },
-            { id: 'disabled', label: 'Disabled', count: servers.filter(fits.disabled).length }
-          ]}
-        />
+        {audit && (
+          <Segmented
+            label="Status filter"
+            current={state}
+            onSelect={(next) => location.setQuery({ state: next === 'all' ? undefined : next })}
+            options={[
+              { id: 'all', label: 'All' },
+              { id: 'attention', label: 'Needs attention', count: servers.filter(needsAttention).length },
+              { id: 'disabled', label: 'Disabled', count: servers.filter(fits.disabled).length }
+            ]}
+          />
+        )}
       </div>
       {shown.length === 0 ? (
         <EmptyPanel title={text ? `No server matches “${text}”` : 'No server is in this state'}>

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
-import { useSource } from '../app-context.ts'
+import { useRights, useSource } from '../app-context.ts'
 import { DemoButton } from '../servers/demo-button.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
@@ -26,12 +26,13 @@ export function Tools({ name, query }: PageProps) {
   const tools = useSource(sources.tools)
   const isSelecting = useSignal(false)
   const filter = filterFrom(new URLSearchParams(query))
+  const { administer } = useRights()
   const isEmpty = tools.data.value?.tools.length === 0
   const sub = tools.data.value && !isEmpty && <ServedSummary tools={tools.data.value.tools} />
   return (
     <>
       <PageHead title="Tools" sub={sub}>
-        {!isEmpty && (
+        {!isEmpty && administer && (
           <>
             <button
               type="button"
@@ -163,11 +164,12 @@ interface ToolRowProps {
 function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps) {
   const { canonical_name, name, description, enabled, server_enabled } = tool
   const setEnabled = useSwitch('tools')
+  const { administer } = useRights()
   return (
     <div class="itm">
       {isSelected === undefined ? (
         // hidden; Space in a row activates it to start a selection
-        <input type="checkbox" hidden aria-label={canonical_name} onChange={onSelect} />
+        administer && <input type="checkbox" hidden aria-label={canonical_name} onChange={onSelect} />
       ) : (
         <label class="pick">
           <input type="checkbox" class="cb" checked={isSelected} onChange={onSelect} aria-label={canonical_name} />
@@ -198,38 +200,46 @@ function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps)
   )
 }
 
-const NoTools = () => (
-  <EmptyPanel title="No server offers tools">
-    <p>Tools come from servers. Add a server and its tools appear here.</p>
-    <div class="actions">
-      <a class="btn primary" href={link('new-server')}>
-        Add server
-      </a>
-      <a class="btn" href={link('servers')}>
-        Go to Servers
-      </a>
-      <DemoButton />
-    </div>
-  </EmptyPanel>
-)
+function NoTools() {
+  const { administer, audit } = useRights()
+  if (!administer)
+    return <EmptyPanel title={audit ? 'No server offers tools' : 'There is no tool that you may use yet'} />
+  return (
+    <EmptyPanel title="No server offers tools">
+      <p>Tools come from servers. Add a server and its tools appear here.</p>
+      <div class="actions">
+        <a class="btn primary" href={link('new-server')}>
+          Add server
+        </a>
+        <a class="btn" href={link('servers')}>
+          Go to Servers
+        </a>
+        <DemoButton />
+      </div>
+    </EmptyPanel>
+  )
+}
 
 /** Placeholder while no tool is chosen, or if the name does not exist. */
-const NoTool = ({ name, count: total }: { name: string; count: number }) => (
-  <section class="det none" aria-label="Tool">
-    {name ? (
-      <>
-        <h2 data-arrival tabIndex={-1}>
-          No tool named <UntrustedText text={name} />
-        </h2>
-        <p class="muted">Its server may have removed it, or the name belongs to another gateway.</p>
-      </>
-    ) : (
-      <p class="muted">
-        Choose one of {plural(total, 'tool')} to read its definition and to call it.{' '}
-        <span class="keys-only">
-          <kbd>j</kbd> <kbd>k</kbd> move, <kbd>Enter</kbd> opens.
-        </span>
-      </p>
-    )}
-  </section>
-)
+function NoTool({ name, count: total }: { name: string; count: number }) {
+  const may = useRights()
+  return (
+    <section class="det none" aria-label="Tool">
+      {name ? (
+        <>
+          <h2 data-arrival tabIndex={-1}>
+            No tool named <UntrustedText text={name} />
+          </h2>
+          <p class="muted">Its server may have removed it, or the name belongs to another gateway.</p>
+        </>
+      ) : (
+        <p class="muted">
+          Choose one of {plural(total, 'tool')} to read its definition{may.call && ' and to call it'}.{' '}
+          <span class="keys-only">
+            <kbd>j</kbd> <kbd>k</kbd> move, <kbd>Enter</kbd> opens.
+          </span>
+        </p>
+      )}
+    </section>
+  )
+}

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { gatewayAddress } from '../mount.ts'
+import { gateway } from '../mount.ts'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
@@ -38,7 +38,7 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
         failed="The prompt was not rendered."
         run={(args, signal) => ask('/api/v0/prompts/render', body(args), signal)}
         copies={{
-          'Copy as curl': (args) => postCurl('/api/v0/prompts/render', body(args), gatewayAddress),
+          'Copy as curl': (args) => postCurl('/api/v0/prompts/render', body(args), gateway),
           'Copy as CLI': (args) => asCli(name, args)
         }}
         result={(answer) => <Messages answer={answer} />}

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { gatewayAddress } from '../mount.ts'
+import { gateway } from '../mount.ts'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { bytes } from '../format.ts'
@@ -34,7 +34,7 @@ export function Reader({ uri, isTemplate, children }: ReaderProps) {
       plain={!isTemplate}
       run={(args, signal) => ask('/api/v0/resources/read', { uri: target(args) }, signal)}
       copies={{
-        'Copy as curl': (args) => postCurl('/api/v0/resources/read', { uri: target(args) }, gatewayAddress),
+        'Copy as curl': (args) => postCurl('/api/v0/resources/read', { uri: target(args) }, gateway),
         'Copy as CLI': (args) => `${PRODUCT} read ${shellWord(target(args))}`
       }}
       result={(answer) => <Contents answer={answer} />}

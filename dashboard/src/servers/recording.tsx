@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { change, type ApiError } from '../api.ts'
-import { useApp } from '../app-context.ts'
+import { useApp, useRights } from '../app-context.ts'
 import { sentence } from '../format.ts'
 import { Clock } from '../ui/time.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
@@ -11,6 +11,7 @@ const MINUTES = 60
 /** Records the arguments and results of the server's calls for an hour, and shows while that is so. */
 export function Recording({ server: { name, recorded_until: until } }: { server: ServerDetails }) {
   const { store } = useApp()
+  const { administer } = useRights()
   const busy = useSignal(false)
   const failure = useSignal('')
   const send = async (method: 'PUT' | 'DELETE') => {
@@ -25,6 +26,7 @@ export function Recording({ server: { name, recorded_until: until } }: { server:
     }
     busy.value = false
   }
+  if (!administer && !until) return null
   return (
     <div class="actions" role="group" aria-label="Recording">
       {until ? (
@@ -32,9 +34,11 @@ export function Recording({ server: { name, recorded_until: until } }: { server:
           <span role="status">
             Arguments and results of its calls are recorded until <Clock at={until} />.
           </span>
-          <button type="button" class="btn" disabled={busy.value} onClick={() => void send('DELETE')}>
-            Stop recording
-          </button>
+          {administer && (
+            <button type="button" class="btn" disabled={busy.value} onClick={() => void send('DELETE')}>
+              Stop recording
+            </button>
+          )}
         </>
       ) : (
         <button type="button" class="btn" disabled={busy.value} onClick={() => void send('PUT')}>

@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks'
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
+import { useRights } from '../app-context.ts'
 import { count, duration, percent } from '../format.ts'
 import { link } from '../router.ts'
 import { needsAttention, targetOf } from './server-state.ts'
@@ -27,22 +28,28 @@ function FailedShare({ calls, failed }: { calls: number; failed: number }) {
 /** Reason why a server fails or waits, with actions to fix it. */
 function Cause({ server }: { server: ServerView }) {
   const { name, status } = server
+  const { administer } = useRights()
   return (
     <tr class={`detail ${status === 'failing' ? '' : 'mild'}`}>
       <td colSpan={9}>
         <div class="diag">
           <CauseText server={server} />
-          <div class="actions">
-            {server.transport === 'stdio' && (
-              <a class="btn" href={link('server', name, { tab: 'log' })}>
-                View stderr
+          {administer && (
+            <div class="actions">
+              {server.transport === 'stdio' && (
+                <a class="btn" href={link('server', name, { tab: 'log' })}>
+                  View stderr
+                </a>
+              )}
+              <a
+                class={`btn ${status === 'failing' ? '' : 'primary'}`}
+                href={link('server', name, { tab: 'settings' })}
+              >
+                {status === 'failing' ? 'Edit settings' : 'Sign in'}
               </a>
-            )}
-            <a class={`btn ${status === 'failing' ? '' : 'primary'}`} href={link('server', name, { tab: 'settings' })}>
-              {status === 'failing' ? 'Edit settings' : 'Sign in'}
-            </a>
-            {status === 'failing' && <TestButton name={name} primary />}
-          </div>
+              {status === 'failing' && <TestButton name={name} primary />}
+            </div>
+          )}
         </div>
       </td>
     </tr>
@@ -52,6 +59,7 @@ function Cause({ server }: { server: ServerView }) {
 /** Row of the table of servers; a failing server has a second row with the cause. */
 export function ServerRows({ server, onSwitch }: ServerRowsProps) {
   const { name, status, transport, enabled, tool_count: tools, prompt_count: prompts, stats_24h: stats } = server
+  const { audit } = useRights()
   const isKnown = server.last_discovered_at !== undefined || tools > 0
   const isBad = needsAttention(server)
   const target = targetOf(server.config_summary)
@@ -66,7 +74,7 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
           <a class="name" data-row href={link('server', name)}>
             <UntrustedText text={name} />
           </a>
-          <span class="ep lines" title={target}>
+          <span class="ep lines" title={target || undefined}>
             <UntrustedText text={target} />
           </span>
         </th>
@@ -80,15 +88,19 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
           {isKnown ? count(tools) : '—'}
           {prompts > 0 && <span class="muted"> / {count(prompts)}</span>}
         </td>
-        <td class="opt">{stats ? <Strip buckets={stats.half_hours} period="the last 24 hours" /> : '—'}</td>
-        <td class="num opt2">{count(stats?.calls)}</td>
-        <td class="num opt">{duration(stats?.p95_ms)}</td>
-        <td class="num opt2">{stats ? <FailedShare {...stats} /> : '—'}</td>
-        <td>
-          <Switch name={name} checked={enabled} onSwitch={(next) => onSwitch(name, next)} />
-        </td>
+        {audit && (
+          <>
+            <td class="opt">{stats ? <Strip buckets={stats.half_hours} period="the last 24 hours" /> : '—'}</td>
+            <td class="num opt2">{count(stats?.calls)}</td>
+            <td class="num opt">{duration(stats?.p95_ms)}</td>
+            <td class="num opt2">{stats ? <FailedShare {...stats} /> : '—'}</td>
+            <td>
+              <Switch name={name} checked={enabled} onSwitch={(next) => onSwitch(name, next)} />
+            </td>
+          </>
+        )}
       </tr>
-      {cause.current && <Cause server={cause.current} />}
+      {audit && cause.current && <Cause server={cause.current} />}
     </>
   )
 }

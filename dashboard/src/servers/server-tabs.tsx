@@ -1,8 +1,9 @@
 import { useSignal } from '@preact/signals'
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
-import { useApp, useSource } from '../app-context.ts'
+import { useApp, useRights, useSource } from '../app-context.ts'
 import { count } from '../format.ts'
 import { link } from '../router.ts'
+import type { Viewer } from '../session.ts'
 import { formOf } from './server-form.ts'
 import * as sources from '../sources.ts'
 import { CallTable } from '../calls/call-table.tsx'
@@ -12,8 +13,12 @@ import { ServerEditor } from './server-editor.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 
-export const serverTabs = ['tools', 'prompts', 'resources', 'skills', 'calls', 'settings', 'log'] as const
+const serverTabs = ['tools', 'prompts', 'resources', 'skills', 'calls', 'settings', 'log'] as const
 export type ServerTab = (typeof serverTabs)[number]
+
+/** Returns the tabs of a viewer: settings and the output of programs are for administrators. */
+export const tabsFor = ({ administer }: Viewer['may']): readonly ServerTab[] =>
+  administer ? serverTabs : serverTabs.filter((id) => id !== 'settings' && id !== 'log')
 
 function ToolsTab({ name }: { name: string }) {
   const resource = useSource(sources.tools)
@@ -151,6 +156,7 @@ const contents: Readonly<Record<ServerTab, (server: ServerDetails) => preact.Com
 /** Tabs of a server: items, calls and stderr. */
 export function ServerTabs({ server, current }: { server: ServerDetails; current: ServerTab }) {
   const { location } = useApp()
+  const tabs = tabsFor(useRights())
   const label = (id: ServerTab) => {
     const [word, number] = labels[id](server)
     return (
@@ -164,7 +170,7 @@ export function ServerTabs({ server, current }: { server: ServerDetails; current
     <section class="panel" aria-label="Server details">
       <Tabs
         label="Server views"
-        tabs={serverTabs.map((id) => ({ id, label: label(id) }))}
+        tabs={tabs.map((id) => ({ id, label: label(id) }))}
         current={current}
         onSelect={(tab) => location.setQuery({ tab })}
       >

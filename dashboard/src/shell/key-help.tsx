@@ -1,17 +1,19 @@
 import { HOMEPAGE } from '../../../src/domain/product.ts'
-import { useApp } from '../app-context.ts'
+import { useApp, useRights } from '../app-context.ts'
+import type { Viewer } from '../session.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { MODIFIER } from './shortcuts.ts'
 
-const keys: readonly (readonly [keys: string, what: string])[] = [
+/** Each key with the right that it needs. */
+const keys: readonly (readonly [keys: string, what: string, needs?: keyof Viewer['may']])[] = [
   [`${MODIFIER} K`, 'Command menu'],
   ['/', 'Filter this page'],
-  ['n', 'New server or group'],
+  ['n', 'New server or group', 'administer'],
   ['j k', 'Next, previous row'],
   ['Enter', 'Open the row'],
-  ['Space', 'Select the row'],
-  ['e', 'Enable or disable the row'],
-  [`${MODIFIER} Enter`, 'Run the form'],
+  ['Space', 'Select the row', 'administer'],
+  ['e', 'Enable or disable the row', 'administer'],
+  [`${MODIFIER} Enter`, 'Run the form', 'call'],
   ['Esc', 'Close'],
   ['?', 'This list'],
   ['g o', 'Overview'],
@@ -21,16 +23,18 @@ const keys: readonly (readonly [keys: string, what: string])[] = [
   ['g r', 'Resources'],
   ['g g', 'Groups'],
   ['g c', 'Calls'],
-  ['g d', 'Diagnostics']
+  ['g d', 'Diagnostics', 'audit']
 ]
 
 /** Dialog with the keyboard shortcuts and the setting that turns single letters off. */
 export function KeyHelp({ onClose }: { onClose: () => void }) {
   const { shortcuts } = useApp().preferences
+  const may = useRights()
+  const usable = keys.filter(([, , needs]) => needs === undefined || may[needs])
   return (
     <Dialog title="Keyboard" onClose={onClose}>
       <dl class="keys">
-        {keys.map(([names, what]) => (
+        {usable.map(([names, what]) => (
           <div key={names}>
             <dt>
               {names.split(' ').map((name) => (

@@ -2,6 +2,7 @@ import type { Signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import { useApp } from '../app-context.ts'
 import { createKeyReader } from './key-reader.ts'
+import { mayOpen } from './page-access.ts'
 import { actOnPage } from './page-actions.ts'
 import { link } from '../router.ts'
 import { CommandMenu } from './command-menu.tsx'
@@ -23,7 +24,7 @@ export type OpenDialog = Signal<'menu' | 'help' | undefined>
 
 /** Handles the keyboard shortcuts of all pages, and holds the two dialogs that they and the buttons of the shell open. */
 export function Keyboard({ open }: { open: OpenDialog }) {
-  const { preferences, location } = useApp()
+  const { preferences, location, viewer } = useApp()
   // layout effect: a key may be pressed before the first paint
   useLayoutEffect(() => {
     const read = createKeyReader(() => preferences.shortcuts.value)
@@ -34,18 +35,18 @@ export function Keyboard({ open }: { open: OpenDialog }) {
       if (document.querySelector('dialog[open]')) return
       if ('go' in action) {
         event.preventDefault()
-        location.navigate(link(action.go))
+        if (mayOpen(viewer.value, action.go)) location.navigate(link(action.go))
       } else if (action.act === 'menu' || action.act === 'help') {
         event.preventDefault()
         open.value = action.act
       } else if (action.act === 'select' && isPressable(target)) {
         return
       } else if (actOnPage(action.act)) event.preventDefault()
-      else if (action.act === 'new') location.navigate(link('new-server'))
+      else if (action.act === 'new' && mayOpen(viewer.value, 'new-server')) location.navigate(link('new-server'))
     }
     addEventListener('keydown', onKeyDown)
     return () => removeEventListener('keydown', onKeyDown)
-  }, [preferences, location, open])
+  }, [preferences, location, viewer, open])
   const close = () => {
     open.value = undefined
   }

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { useApp, useSource } from '../app-context.ts'
+import { useApp, useRights, useSource } from '../app-context.ts'
 import { link } from '../router.ts'
 import { DemoButton } from '../servers/demo-button.tsx'
 import * as sources from '../sources.ts'
@@ -48,11 +48,12 @@ const actions: Readonly<Record<StepId, () => preact.ComponentChildren>> = {
   )
 }
 
-/** Returns the steps while the checklist is to be shown: not dismissed, and at least one is open. */
+/** Returns the steps while the checklist is shown: to administrators, not dismissed, and at least one is open. */
 function useOpenSteps() {
   const { showFirstSteps } = useApp().preferences
+  const { administer } = useRights()
   const overview = useSource(sources.overview).data.value
-  const steps = overview && showFirstSteps.value ? stepsOf(overview) : []
+  const steps = overview && administer && showFirstSteps.value ? stepsOf(overview) : []
   return steps.some(({ isDone }) => !isDone) ? steps : []
 }
 

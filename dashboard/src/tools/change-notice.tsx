@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
 import { change, path } from '../api.ts'
-import { useApp } from '../app-context.ts'
+import { useApp, useRights } from '../app-context.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Ago } from '../ui/time.tsx'
 import { plural, sentence } from '../format.ts'
@@ -24,6 +24,7 @@ interface ChangeNoticeProps {
 /** Notice of a changed definition: the differences, and a button to accept it. */
 function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProps) {
   const { store, notice } = useApp()
+  const { administer } = useRights()
   const failure = useSignal('')
   const [was, is] = [before, after].map((each) => each && definitionText(each))
   const hunks = useMemo(() => (was === undefined || is === undefined ? [] : hunksOf(diffLines(was, is))), [was, is])
@@ -50,9 +51,11 @@ function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProp
           )}
           . Agents read the new one.
         </p>
-        <button type="button" class="btn" onClick={() => void accept()}>
-          Accept
-        </button>
+        {administer && (
+          <button type="button" class="btn" onClick={() => void accept()}>
+            Accept
+          </button>
+        )}
       </div>
       {failure.value && (
         <p class="err" role="alert">

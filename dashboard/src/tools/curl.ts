@@ -30,17 +30,26 @@ export function invokeRequest({ name, args }: Call): Request {
 export const shellWord = (text: string): string =>
   /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
-/** Returns a curl command for an API route. */
-export const postCurl = (path: string, body: Json, origin: string): string =>
+/** Gateway that a copied command addresses. */
+export interface CurlTarget {
+  /** Address of the gateway. */
+  readonly address: string
+  /** Environment variable that holds the access token; absent if the gateway takes none. */
+  readonly tokenVariable?: string
+}
+
+/** Returns a curl command for an API route. The shell fills in the token, so that the command can be shared. */
+export const postCurl = (path: string, body: Json, { address, tokenVariable }: CurlTarget): string =>
   [
-    `curl -sS ${shellWord(`${origin}${path}`)}`,
+    `curl -sS ${shellWord(`${address}${path}`)}`,
+    ...(tokenVariable === undefined ? [] : [`-H "Authorization: Bearer $${tokenVariable}"`]),
     `-H 'Content-Type: application/json'`,
     `-d ${shellWord(printJson(body, 0))}`
   ].join(' \\\n  ')
 
-export function asCurl(call: Call, origin: string): string {
+export function asCurl(call: Call, target: CurlTarget): string {
   const { path, body } = invokeRequest(call)
-  return postCurl(path, body, origin)
+  return postCurl(path, body, target)
 }
 
 export const asCli = ({ name, args }: Call, program: string): string =>

@@ -1,4 +1,4 @@
-import { useApp } from '../app-context.ts'
+import { useApp, useRights } from '../app-context.ts'
 
 interface RowSwitchProps {
   readonly name: string
@@ -9,6 +9,7 @@ interface RowSwitchProps {
 /** Hidden button that the key `e` presses in a row; the visible switch is beside the list. */
 export function RowSwitch({ name, enabled, onSwitch }: RowSwitchProps) {
   const { notice } = useApp()
+  const { administer } = useRights()
   const onClick = async () => {
     try {
       await onSwitch(!enabled)
@@ -17,5 +18,6 @@ export function RowSwitch({ name, enabled, onSwitch }: RowSwitchProps) {
       notice.value = (error as Error).message
     }
   }
+  if (!administer) return null
   return <button type="button" role="switch" aria-checked={enabled} hidden onClick={() => void onClick()} />
 }

@@ -1,4 +1,5 @@
 import type { ServerStatus } from '../../../src/schemas/server-status.ts'
+import { useRights } from '../app-context.ts'
 import { link } from '../router.ts'
 
 interface ServerNoticeProps {
@@ -15,6 +16,7 @@ interface ServerNoticeProps {
 /** Reason why the item cannot be used now; nothing if it can. */
 export function ServerNotice({ item, itemKind }: ServerNoticeProps) {
   const { server, enabled, server_enabled, server_status } = item
+  const { administer } = useRights()
   const open = <a href={link('server', server)}>Open {server}</a>
   if (!server_enabled) {
     return (
@@ -23,7 +25,12 @@ export function ServerNotice({ item, itemKind }: ServerNoticeProps) {
       </p>
     )
   }
-  if (!enabled) return <p class="banner">This {itemKind} is disabled. Enable it to use it.</p>
+  if (!enabled)
+    return (
+      <p class="banner">
+        This {itemKind} is disabled.{administer && ' Enable it to use it.'}
+      </p>
+    )
   if (server_status === 'failing') {
     return (
       <p class="banner warn">

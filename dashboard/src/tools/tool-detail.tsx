@@ -1,7 +1,7 @@
 import { PRODUCT } from '../../../src/domain/product.ts'
-import { gatewayAddress } from '../mount.ts'
+import { gateway } from '../mount.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
-import { useApp, useSource } from '../app-context.ts'
+import { useApp, useRights, useSource } from '../app-context.ts'
 import { JsonView } from '../ui/json-view.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { count, duration, plural } from '../format.ts'
@@ -30,7 +30,10 @@ type TabId = (typeof tabs)[number]['id']
 /** Details of one tool. */
 export function ToolDetail({ tool, tab }: { tool: ToolView; tab: string | undefined }) {
   const { location } = useApp()
-  const current = tabs.find(({ id }) => id === tab)?.id ?? 'try'
+  const { call } = useRights()
+  const offered = tabs.filter(({ id }) => call || id !== 'try')
+  const [first] = offered
+  const current = offered.find(({ id }) => id === tab)?.id ?? first!.id
   const { canonical_name: name } = tool
   return (
     <section class="det" aria-labelledby="tool-name">
@@ -39,9 +42,9 @@ export function ToolDetail({ tool, tab }: { tool: ToolView; tab: string | undefi
       <ItemNotices kind="tools" name={name} item={tool} />
       <Tabs
         label="Tool views"
-        tabs={tabs}
+        tabs={offered}
         current={current}
-        onSelect={(id) => location.setQuery({ tab: id === 'try' ? '' : id })}
+        onSelect={(id) => location.setQuery({ tab: id === first!.id ? '' : id })}
       >
         <TabBody tool={tool} tab={current} />
       </Tabs>
@@ -69,7 +72,7 @@ function TabBody({ tool, tab }: { tool: ToolView; tab: TabId }) {
 /** Line with hints, size, groups and the calls of the last 24 hours. */
 function ToolFacts({ tool }: { tool: ToolView }) {
   const groups = useSource(sources.groups).data.value?.tool_groups ?? []
-  const stats = useSource(sources.stats('24h')).data.value
+  const stats = useSource(useRights().audit ? sources.stats('24h') : undefined).data.value
   const holding = groups.filter(({ tools }) => tools.some(({ name }) => name === tool.canonical_name))
   const isTool = (each: { server: string; tool: string }) => each.server === tool.server && each.tool === tool.name
   const today = stats && [...stats.top_tools, ...stats.slowest_tools].find(isTool)
@@ -113,7 +116,7 @@ function TryIt({ tool }: { tool: ToolView }) {
         return ask(path, body, signal)
       }}
       copies={{
-        'Copy as curl': (args) => asCurl(call(args), gatewayAddress),
+        'Copy as curl': (args) => asCurl(call(args), gateway),
         'Copy as CLI': (args) => asCli(call(args), PRODUCT),
         'Copy as JSON-RPC': (args) => asJsonRpc(call(args))
       }}

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { useApp } from '../app-context.ts'
+import { useApp, useRights } from '../app-context.ts'
 
 interface SwitchProps {
   /** Name of the switched thing, for example a server: screen readers announce `<name> enabled`. */
@@ -12,8 +12,16 @@ interface SwitchProps {
   readonly children?: preact.ComponentChildren
 }
 
-/** Switch that shows the new state at once, before the gateway answers. */
-export function Switch({ name, checked, onSwitch, children }: SwitchProps) {
+/** Switch that enables a thing; viewers who may not do so read its state. */
+export const Switch = (props: SwitchProps) =>
+  useRights().administer ? (
+    <LiveSwitch {...props} />
+  ) : (
+    <span class="muted">{props.checked ? 'Enabled' : 'Disabled'}</span>
+  )
+
+/** Shows the new state at once, before the gateway answers. */
+function LiveSwitch({ name, checked, onSwitch, children }: SwitchProps) {
   const { notice } = useApp()
   const wanted = useSignal<boolean | undefined>(undefined)
   const failure = useSignal('')
