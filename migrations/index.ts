@@ -23,6 +23,7 @@ import * as scim from './0021_scim.ts'
 import * as policyScopes from './0022_policy_scopes.ts'
 import * as clientKeys from './0023_client_keys.ts'
 import * as callIdentity from './0024_call_identity.ts'
+import * as refusedPeople from './0025_refused_people.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -49,5 +50,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0021_scim': scim,
   '0022_policy_scopes': policyScopes,
   '0023_client_keys': clientKeys,
-  '0024_call_identity': callIdentity
+  '0024_call_identity': callIdentity,
+  '0025_refused_people': refusedPeople
 }

@@ -36,7 +36,8 @@ const isSame = (a: readonly string[], b: readonly string[]) => isDeepStrictEqual
 /** Finds users by tokens, of which there are many for one sign-in: nothing is written unless something has changed. */
 export function createUserOf({ provider, registry, action, now = Date.now }: KnownPeopleOptions): UserOf {
   const isUnchanged = (known: KnownPerson, { admit }: PersonRules): boolean => {
-    const { role, role_source, stored, groups, readAt, claimsAt, isNew } = known
+    const { role, role_source, stored, groups, readAt, claimsAt, isNew, refused_at } = known
+    if (refused_at !== null) return false
     const given = admit(groups, readAt)
     if (role_source === 'mapped' && given !== undefined && given !== role) return false
     const isRecent = claimsAt !== null && now() - claimsAt < provider.claimsMaxAgeMs / RENEWAL

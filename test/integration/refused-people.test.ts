@@ -5,7 +5,7 @@ import { signInCommandLine } from '../fixtures/identity-provider/command-line.ts
 import { signIn, startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
 import { until } from '../until.ts'
 
-test('a person who is refused at the sign-in loses tokens, groups and the role that groups gave', async (t) => {
+test('a person who is refused at the sign-in loses groups and the role that they gave, and tokens are refused until one is admitted', async (t) => {
   const gateway = await startSignInGateway(t, {
     env: { TOWPATH_OIDC_ADMIN_GROUPS: 'sre', TOWPATH_OIDC_REQUIRED_GROUPS: 'dev' }
   })
@@ -32,11 +32,23 @@ test('a person who is refused at the sign-in loses tokens, groups and the role t
   assert.equal(await statusOf(token), 401)
   const { body } = await gateway.api('GET', '/users/alice')
   assert.deepEqual([body.role, body.groups], ['user', []])
-  assert.deepEqual((await gateway.api('GET', '/users/alice/tokens')).body, [])
+  const names = async () =>
+    ((await gateway.api('GET', '/users/alice/tokens')).body as { name: string }[]).map(({ name }) => name)
+  assert.deepEqual(await names(), ['ci'], 'a wrong setting would delete the tokens of everybody')
 
   idp.people.set('alice', { ...idp.people.get('alice')!, groups: ['dev', 'sre'] })
   assert.equal((await signIn(createBrowser(), `${url}/auth/session`, 'alice')).status, 200)
   assert.equal((await gateway.api('GET', '/users/alice')).body.role, 'admin', 'the groups give the role again')
+  await until('the personal token works again', async () => (await statusOf(personal)) === 200)
+  assert.equal(await statusOf(token), 401, 'sign-ins have ended for good')
+  const rows = (await gateway.api('GET', '/audit?target=alice')).body as {
+    entries: { action: string; before?: { personal_tokens?: string }; after?: { personal_tokens?: string } }[]
+  }
+  const changes = rows.entries.flatMap(({ before, after }) => [
+    ...(before?.personal_tokens ? ['accepted'] : []),
+    ...(after?.personal_tokens ? [after.personal_tokens] : [])
+  ])
+  assert.deepEqual(changes, ['accepted', 'refused'])
 })
 
 test('a session whose groups were read too long ago is refused over REST until the person signs in', async (t) => {

@@ -108,6 +108,8 @@ export interface Tables {
     sessions_valid_from: ColumnType<Date | null, RawBuilder<Date> | undefined, RawBuilder<Date>>
     /** Last time that the identity provider was asked for the groups */
     claims_at: ColumnType<Date | null, RawBuilder<Date> | undefined, RawBuilder<Date>>
+    /** Last sign-in that was refused: personal tokens are not accepted; null while the person is admitted */
+    refused_at: ColumnType<Date | null, never, RawBuilder<Date> | null>
     /** JSON array: groups of the identity provider */
     groups: Generated<string>
     revision: Bigint

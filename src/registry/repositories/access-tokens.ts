@@ -125,6 +125,9 @@ async function requireSignIn(
   throw unauthorized('the sign-in has ended')
 }
 
+/** Condition on a token and its user: personal tokens are not accepted while the person may not sign in. */
+const ofAdmitted = sql<boolean>`(kind = 'static' or refused_at is null)`
+
 /** Throws a 401 AppError if the caller's token or role has been revoked while the write was being prepared. */
 export async function requireValidToken(db: Db, { tokenHash, signIn, actor }: Change): Promise<void> {
   if (signIn) return requireSignIn(db, signIn, actor.kind)
@@ -132,7 +135,7 @@ export async function requireValidToken(db: Db, { tokenHash, signIn, actor }: Ch
   const found = await db
     .selectFrom('access_tokens')
     .innerJoin('users', 'users.id', 'user_id')
-    .select(['role', 'active', sql<boolean>`expires_at <= now()`.as('expired')])
+    .select(['role', 'active', sql<boolean>`expires_at <= now() or not ${ofAdmitted}`.as('expired')])
     .where('hash', '=', tokenHash)
     .executeTakeFirst()
   if (found?.active && !found.expired && found.role === actor.kind) return
@@ -151,6 +154,7 @@ export async function requireAdministrator(db: Db, refusal: string): Promise<voi
     .where('role', '=', 'admin')
     .where('active', '=', true)
     .where('expires_at', 'is', null)
+    .where(ofAdmitted)
     .where(sql<boolean>`(scopes is null or scopes::jsonb @> '["towpath:admin"]')`)
     .limit(1)
     .executeTakeFirst()

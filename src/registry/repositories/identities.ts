@@ -54,6 +54,8 @@ export interface KnownPerson {
   readonly isNew: boolean
   /** Milliseconds since 1970 at which a sign-in last read the groups */
   readonly claimsAt: number | null
+  /** Time of the last sign-in that was refused; null while the person is admitted */
+  readonly refused_at: Date | null
 }
 
 export interface SignedInUser {
@@ -67,7 +69,10 @@ const momentOf = (ms: number | undefined) =>
 
 type StoredGroups = Pick<KnownPerson, 'id' | 'stored' | 'claimsAt'>
 
-const columns = ['users.id', 'users.name', 'role', 'role_source', 'active', 'source', 'groups', 'claims_at'] as const
+const columns = [
+  ...(['users.id', 'users.name', 'role', 'role_source', 'active', 'source'] as const),
+  ...(['groups', 'claims_at', 'refused_at'] as const)
+] as const
 
 const fromRow = <T extends { groups: string; claims_at: Date | null }>({ groups, claims_at, ...row }: T) => ({
   ...row,
@@ -114,6 +119,35 @@ export async function findPerson(
   if (!row) return undefined
   const user = fromRow(row)
   return { ...user, ...(await groupsAfter(db, user, person)) }
+}
+
+type RefusedPerson = Pick<IdentifiedPerson, 'issuer' | 'subject' | 'claimedAt'>
+
+/**
+ * Takes from a person what sign-ins gave: the role by groups, the groups and all sign-ins, and personal access tokens
+ * until a sign-in is admitted: a wrong setting must not delete those of everybody. Nothing if there is no such user.
+ * Throws a 409 AppError if the last administrator would lose the role.
+ */
+async function takeRights(
+  { db, version, recordEffect }: Pick<WriteContext, 'db' | 'version' | 'recordEffect'>,
+  person: RefusedPerson
+): Promise<void> {
+  const known = await findIdentity(db, person)
+  if (!known) return
+  const { id, role, role_source } = known
+  const next = role_source === 'mapped' ? 'user' : role
+  const groups = JSON.stringify(await mergeGroups(db, id, []))
+  // an older token brings nothing back
+  const claims_at = momentOf(person.claimedAt)
+  await db
+    .updateTable('users')
+    .set({ role: next, groups, claims_at, refused_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .execute()
+  await endSignIns({ db, version }, id)
+  if (role === 'admin') await requireAdministrator(db, 'the last administrator cannot lose the role')
+  const after = { role: next, groups: JSON.parse(groups) as string[] }
+  recordEffect({ before: { role }, after: { ...after, sign_ins: 'ended', personal_tokens: 'refused' } })
 }
 
 /** Creates the repository of people who sign in, for a write. */
@@ -182,6 +216,7 @@ export function createIdentityRepository({ db, version, recordEffect }: WriteCon
           ...(source !== 'scim' && email !== null && { email }),
           groups: JSON.stringify(groups),
           ...(isNew && { claims_at: momentOf(person.claimedAt) }),
+          refused_at: null,
           revision: version
         })
         .where('id', '=', id)
@@ -189,7 +224,11 @@ export function createIdentityRepository({ db, version, recordEffect }: WriteCon
       if (user.role === 'admin' && role !== 'admin') {
         await requireAdministrator(db, 'the last administrator cannot lose the role')
       }
-      recordEffect({ ...(found && { before: { role: user.role } }), after: { role, groups } })
+      const wasRefused = (found?.refused_at ?? null) !== null
+      recordEffect({
+        ...(found && { before: { role: user.role, ...(wasRefused && { personal_tokens: 'refused' }) } }),
+        after: { role, groups }
+      })
       return { id, name, isNew: found === undefined }
     },
 
@@ -199,28 +238,8 @@ export function createIdentityRepository({ db, version, recordEffect }: WriteCon
       recordEffect({ after: { sign_ins: 'ended' } })
     },
 
-    /**
-     * Takes from a person who may not sign in any more what earlier sign-ins gave: the role by groups, the groups,
-     * personal access tokens and all sign-ins; nothing if there is no such user. Throws a 409 AppError if the last
-     * administrator would lose the role.
-     */
-    async refuse(person: Pick<IdentifiedPerson, 'issuer' | 'subject' | 'claimedAt'>): Promise<void> {
-      const known = await findIdentity(db, person)
-      if (!known) return
-      const { id, role, role_source } = known
-      const next = role_source === 'mapped' ? 'user' : role
-      const groups = await mergeGroups(db, id, [])
-      await db.deleteFrom('access_tokens').where('user_id', '=', id).where('kind', '=', 'personal').execute()
-      await db
-        .updateTable('users')
-        // an older token brings nothing back
-        .set({ role: next, groups: JSON.stringify(groups), claims_at: momentOf(person.claimedAt) })
-        .where('id', '=', id)
-        .execute()
-      await endSignIns({ db, version }, id)
-      if (role === 'admin') await requireAdministrator(db, 'the last administrator cannot lose the role')
-      recordEffect({ before: { role }, after: { role: next, groups, sign_ins: 'ended', personal_tokens: 'ended' } })
-    },
+    /** Takes from a person who may not sign in any more what earlier sign-ins gave; see `takeRights`. */
+    refuse: (person: RefusedPerson) => takeRights({ db, version, recordEffect }, person),
 
     /** Ends all sign-ins of a person whom the identity provider knows; nothing if there is no such user. */
     async endSignInsOf({ issuer, subject }: Pick<IdentifiedPerson, 'issuer' | 'subject'>): Promise<void> {

@@ -262,7 +262,7 @@ async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> 
   const rows = await db
     .selectFrom('users')
     .select(['id', 'name', 'role', 'active', 'revision', 'source', 'display_name', 'email', 'groups'])
-    .select(['sessions_valid_from', 'claims_at'])
+    .select(['sessions_valid_from', 'claims_at', 'refused_at'])
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
   const tokens = new Map<string, StoredToken[]>(rows.map(({ id }) => [id, []]))
@@ -272,7 +272,7 @@ async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> 
     .where(sql<boolean>`user_id = any(${ids}::uuid[])`)
     .execute()
   for (const { user_id, ...token } of found) tokens.get(user_id!)!.push(toStoredToken(token))
-  return rows.map(({ id, role, display_name, groups, sessions_valid_from, claims_at, ...row }) => ({
+  return rows.map(({ id, role, display_name, groups, sessions_valid_from, claims_at, refused_at, ...row }) => ({
     id,
     ...row,
     kind: role,
@@ -280,7 +280,7 @@ async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> 
     groups: JSON.parse(groups) as string[],
     sessionsValidFrom: sessions_valid_from?.getTime() ?? null,
     claimsAt: claims_at?.getTime() ?? null,
-    tokens: tokens.get(id)!
+    tokens: refused_at === null ? tokens.get(id)! : tokens.get(id)!.filter(({ kind }) => kind === 'static')
   }))
 }
 
