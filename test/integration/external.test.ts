@@ -323,7 +323,7 @@ test('while the keys of the provider cannot be read new tokens get 503, and thos
   assert.equal(await statusOf(gateway, known), 200)
 })
 
-test('scopes of the token are those that policies require, and the challenge names those of the provider', async (t) => {
+test('PO-08 scopes of the token are those that policies require, and the challenge names those of the provider', async (t) => {
   const gateway = await start(t, { env: { TOWPATH_EXTERNAL_SCOPES: 'openid' } })
   const rule = {
     name: 'writers',

@@ -194,6 +194,29 @@ test('IA-28 an assertion that is used, forged, old, or meant for others gives no
   assert.doesNotMatch(JSON.stringify(rows), /eyJ/, 'assertions are in no log')
 })
 
+test('PO-08 a token for an assertion has the scopes of policies that the provider granted, and no others', async (t) => {
+  const gateway = await start(t)
+  const { url, api } = gateway
+  const scope = 'mcp mcp:write'
+  await assertRefused(await redeem(gateway, await assertionOf(gateway, { scope })), 'no policy requires the scope')
+  const rule = { name: 'writers', effect: 'deny', targets: { tools: ['echo'] }, require_scopes: ['mcp:write'] }
+  assert.equal((await api('POST', '/policies', rule)).status, 201)
+  const call = (token: string) =>
+    fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: { ...modernHeaders('tools/call', 'k8s__echo'), authorization: `Bearer ${token}` },
+      body: modernBody('tools/call', { name: 'k8s__echo', arguments: {} })
+    })
+  const plain = await tokenOf(await redeem(gateway, await assertionOf(gateway), { scope }))
+  assert.equal(plain.scope, 'mcp', 'the client cannot give itself a scope')
+  const refused = await call(plain.access_token)
+  assert.equal(refused.status, 403)
+  assert.match(refused.headers.get('www-authenticate')!, /error="insufficient_scope".*scope="mcp mcp:write"/)
+  const granted = await tokenOf(await redeem(gateway, await assertionOf(gateway, { scope })))
+  assert.equal(granted.scope, scope)
+  assert.equal((await call(granted.access_token)).status, 200)
+})
+
 test('IA-28 the client has to authenticate, and to be the one that the assertion names', async (t) => {
   const gateway = await start(t)
   const { url, publicUrl } = gateway
