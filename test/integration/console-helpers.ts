@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
 import { startRecorder, type Recorder } from '../fixtures/http/recorder.ts'
 import {
   ADMIN,
@@ -93,4 +94,20 @@ export async function startConsole(t: TestContext, options: SignInGatewayOptions
       })
     }
   }
+}
+
+/** Returns the routes below a prefix, as Fastify prints them. */
+export function routesBelow(app: FastifyInstance, prefix: string): string[] {
+  const lines = app.printRoutes({ commonPrefix: false }).split('\n')
+  const path: string[] = []
+  return lines.flatMap((line) => {
+    const match = /^((?:│ {3}| {4})*)(?:├── |└── )(\S*)(?: \(([\w, ]+)\))?/.exec(line)
+    if (!match) return []
+    const depth = match[1]!.length / 4
+    path.length = depth
+    path.push(match[2]!)
+    const url = path.join('')
+    const methods = (match[3] ?? '').split(', ').filter((method) => method !== '' && method !== 'HEAD')
+    return url.startsWith(prefix) ? methods.map((method) => `${method} ${url.slice(prefix.length)}`) : []
+  })
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FastifyInstance } from 'fastify'
 import { startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
-import { startConsole, viewers, type ViewerRole } from './console-helpers.ts'
+import { routesBelow, startConsole, viewers, type ViewerRole } from './console-helpers.ts'
 
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
@@ -73,22 +72,6 @@ const rights: Readonly<Record<string, readonly ViewerRole[]>> = {
   'DELETE /tool-groups/:name': administrators,
   'GET /oauth/callback': administrators,
   'GET /oauth/session/:id': administrators
-}
-
-/** Returns the routes below a prefix, as Fastify prints them. */
-function routesBelow(app: FastifyInstance, prefix: string): string[] {
-  const lines = app.printRoutes({ commonPrefix: false }).split('\n')
-  const path: string[] = []
-  return lines.flatMap((line) => {
-    const match = /^((?:│ {3}| {4})*)(?:├── |└── )(\S*)(?: \(([\w, ]+)\))?/.exec(line)
-    if (!match) return []
-    const depth = match[1]!.length / 4
-    path.length = depth
-    path.push(match[2]!)
-    const url = path.join('')
-    const methods = (match[3] ?? '').split(', ').filter((method) => method !== '' && method !== 'HEAD')
-    return url.startsWith(prefix) ? methods.map((method) => `${method} ${url.slice(prefix.length)}`) : []
-  })
 }
 
 test('CO-03 every route of the console is open to its roles, and to nobody else', async (t) => {
