@@ -60,3 +60,29 @@ test('a URI that servers may read as another one is unknown where a policy decid
   })
   for (const uri of evasive) assert.equal(await read(uri, worker), 'read', uri)
 })
+
+test('a denied resource is unknown in every spelling that parsers write alike, over MCP and REST', async (t) => {
+  const { mcp, rest, agent, alice, policy } = await startPolicyGateway(t)
+  const files = await startFiles(t, ['demo://secret', 'https://x.test/key'], 'demo://{+path}')
+  await rest('POST', '/servers', { name: 'files', transport: 'streamable_http', url: files.url })
+  await policy('all', { effect: 'allow', subjects: { clients: ['agent'] }, targets: { servers: ['files'] } })
+  const read = async (uri: string) => (await mcp.modern('resources/read', { uri }, as(agent))).body.error?.message
+  const spellings = [
+    'DEMO://secret',
+    'demo://sec%72et',
+    'demo://Secret',
+    'https://X.test/key',
+    'https://x.test:443/key'
+  ]
+  const forms = spellings.flatMap((uri) => [uri, `towpath://files/${uri}`])
+  for (const uri of forms.slice(0, 6)) assert.equal(await read(uri), undefined, uri)
+  await policy('no-secrets', {
+    effect: 'deny',
+    targets: { servers: ['files'], resources: ['demo://secret', 'https://x.test/*'] }
+  })
+  for (const uri of [...forms, 'demo://secret', 'https://x.test/key']) {
+    assert.equal(await read(uri), `Resource not found: ${uri}`)
+    assert.equal((await rest('POST', '/resources/read', { uri }, alice)).status, 404, uri)
+  }
+  assert.equal(await read('demo://other'), undefined)
+})

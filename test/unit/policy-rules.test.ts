@@ -149,3 +149,52 @@ test('the file of a skill is denied in every spelling that its server may read a
   assert.equal(allow.decide(resource('skill://refunds/Other.md')).verdict, 'yes')
   assert.equal(allow.decide(resource('skill://refunds/%2e%2e/other/SKILL.md')).verdict, 'no')
 })
+
+const unlisted = (name: string): PolicyItem => ({ kind: 'resource', server: { name: 's' }, name, alias: name })
+
+test('a resource is denied in the spellings of its URI that parsers write alike, and allowed in the written one only', () => {
+  const spellings: Readonly<Record<string, readonly string[]>> = {
+    'demo://secret': ['DEMO://secret', 'demo://SECRET', 'demo://sec%72et', 'DeMo://s%65cret'],
+    'https://x.test/key': ['https://X.test/key', 'HTTPS://x.test:443/key', 'https:x.test/key', 'https://x.test/%6bey'],
+    'HTTPS://X.test:443/Key': ['https://x.test/Key', 'https://x.test/key'],
+    'http://x.test': ['http://x.test/', 'http://X.test:80', 'http:/x.test'],
+    'demo://secret/*': ['DEMO://secret/a', 'demo://Secret/a/b'],
+    'https://x.test:443/a*': ['https://x.test/abc', 'https://X.TEST/a'],
+    'https://x.test*': ['HTTPS://x.test:443/a', 'HTTPS://x.test.example/a', 'https://x.test'],
+    'demo:*': ['DEMO://a', 'Demo:b']
+  }
+  for (const [glob, uris] of Object.entries(spellings)) {
+    const targets = { resources: [glob] }
+    const deny = permitOf([policyRule('deny', { effect: 'deny', targets })], allServers)
+    const observed = permitOf([policyRule('deny', { effect: 'deny', mode: 'observe', targets })], allServers)
+    const allow = permitOf([policyRule('allow', { targets })])
+    for (const uri of uris) {
+      assert.equal(deny.decide(unlisted(uri)).verdict, 'no', `${glob} ${uri}`)
+      assert.equal(observed.decide(unlisted(uri)).observed.length, 1, `${glob} ${uri}`)
+      const isWritten = glob.endsWith('*') ? uri.startsWith(glob.slice(0, -1)) : uri === glob
+      assert.equal(allow.decide(unlisted(uri)).verdict, isWritten ? 'yes' : 'no', `${glob} ${uri}`)
+    }
+    for (const uri of ['demo2://secret', 'https://y.test/key', 'https://x.test:444/b', 'file:///a'])
+      if (!(glob === 'https://x.test*' && uri.startsWith('https://x.test')))
+        assert.equal(deny.decide(unlisted(uri)).verdict, 'yes', `${glob} ${uri}`)
+  }
+})
+
+test('an escaped asterisk in a rule is no wildcard', () => {
+  const deny = permitOf([policyRule('deny', { effect: 'deny', targets: { resources: ['demo://a%2A'] } })], allServers)
+  assert.deepEqual(
+    ['demo://a%2a', 'DEMO://a*', 'demo://abc'].map((uri) => deny.decide(unlisted(uri)).verdict),
+    ['no', 'no', 'yes']
+  )
+})
+
+test('a resource of a list is compared as it is written: its server tells it from others', () => {
+  const deny = permitOf([policyRule('deny', { effect: 'deny', targets: { resources: ['file:///a'] } })], allServers)
+  const listed = (name: string): PolicyItem => ({ ...unlisted(name), stored: { definition: '{}' } })
+  assert.deepEqual(
+    [deny.decide(listed('file:///a')), deny.decide(listed('file:///A')), deny.decide(unlisted('file:///A'))].map(
+      ({ verdict }) => verdict
+    ),
+    ['no', 'yes', 'no']
+  )
+})

@@ -59,7 +59,8 @@ const isPlain = ({ rule, condition }: CompiledRule) => condition === null && rul
  */
 function applicable(rules: readonly CompiledRule[], item: PolicyItem): CompiledRule[] {
   const spelling = spellingOf(item)
-  if (spelling === 'exact') return rules.filter((each) => each.matches(item))
+  if (spelling === 'exact')
+    return rules.filter((each) => (each.rule.effect === 'deny' ? each.mayMatch(item) : each.matches(item)))
   const isCertain = spelling === 'loose' && looseSkillUri(item.name) === item.name.toLowerCase()
   return rules.flatMap((each) => {
     const { rule, condition } = each

@@ -1,6 +1,6 @@
 import { selects, type Selection } from '../groups.ts'
 import { isObject } from '../is-object.ts'
-import { isEvasiveUri, looseUri } from '../loose-uri.ts'
+import { comparableUri, decodePercent, isEvasiveUri, looseUri } from '../loose-uri.ts'
 import { compileGlobs, isLike, type Glob } from './glob.ts'
 import type { Annotations, Effect, PolicyRule, PolicyTargets } from './rule.ts'
 
@@ -48,6 +48,30 @@ export function spellingOf({ kind, name, stored }: PolicyItem): 'exact' | 'loose
 export function looseSkillUri(uri: string): string {
   const { scheme, path } = looseUri(uri)
   return `${scheme}://${path}`
+}
+
+const comparables = new WeakMap<PolicyItem, string>()
+
+/** Returns the text that the spellings of an item's URI share; many rules ask for that of one item. */
+function comparableOf(item: PolicyItem): string {
+  const known = comparables.get(item)
+  if (known !== undefined) return known
+  const text = comparableUri(item.name)
+  comparables.set(item, text)
+  return text
+}
+
+/**
+ * Compiles globs of URIs to a test for the texts of `comparableOf`. The beginning of a URI may mean something else to a
+ * parser than the whole, so it also counts as it is written.
+ */
+function compileComparable(globs: readonly string[]): Glob {
+  const exact = new Set(globs.filter((glob) => !glob.endsWith('*')).map(comparableUri))
+  const prefixes = globs
+    .filter((glob) => glob.endsWith('*'))
+    .map((glob) => glob.slice(0, -1))
+    .flatMap((start) => [comparableUri(start), decodePercent(start).toLowerCase()])
+  return (text) => exact.has(text) || prefixes.some((prefix) => text.startsWith(prefix))
 }
 
 /** Hints of MCP with the values that a tool without them has. */
@@ -101,6 +125,7 @@ export function compileTargets({ targets, effect }: TargetSource, contents: Grou
   const groups = [...contents].filter(([group]) => names.some((glob) => isLike(group, glob))).map(([, each]) => each)
   const kinds = compileKinds(targets)
   const isLooseUri = compileGlobs(targets.resources?.map((glob) => glob.toLowerCase()))
+  const isComparable = compileComparable(targets.resources ?? [])
   const hints = Object.values(targets.annotations ?? {}).some((hint) => hint !== undefined)
     ? compileAnnotations(targets.annotations!, effect)
     : undefined
@@ -121,9 +146,14 @@ export function compileTargets({ targets, effect }: TargetSource, contents: Grou
     isWhole: kinds === undefined && names.length === 0 && hints === undefined,
     matches,
     mayMatch(item) {
+      if (matches(item)) return true
+      if (item.kind !== 'resource' || item.stored !== undefined || kinds?.has('resource') !== true) return false
       const spelling = spellingOf(item)
-      if (spelling === 'exact' || kinds?.has(item.kind) !== true) return matches(item)
-      return (spelling === 'evasive' || isNamed(item) || isLooseUri(looseSkillUri(item.name))) && isPlaced(item)
+      const isSpelt =
+        spelling === 'evasive' ||
+        (spelling === 'loose' && isLooseUri(looseSkillUri(item.name))) ||
+        isComparable(comparableOf(item))
+      return isSpelt && isPlaced(item)
     },
     matchesPaths: (item) => matches(item) && (kinds === undefined || targets.resources?.includes('*') === true)
   }
