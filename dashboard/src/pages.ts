@@ -17,6 +17,7 @@ export type PageProps = Omit<Route, 'page'>
 
 /** Pages with schema forms are loaded on first use (budget: dashboard.md#budgets). */
 const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
+const Me = lazy<PageProps>(async () => (await import('./pages/me.tsx')).Me)
 const Prompts = lazy<PageProps>(async () => (await import('./pages/prompts.tsx')).Prompts)
 const Resources = lazy<PageProps>(async () => (await import('./pages/resources.tsx')).Resources)
 const Tools = lazy<PageProps>(async () => (await import('./pages/tools.tsx')).Tools)
@@ -40,7 +41,8 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   calls: Calls,
   call: Calls,
   diagnostics: Diagnostics,
-  connect: Connect
+  connect: Connect,
+  me: Me
 }
 
 /** Lists that stay mounted beside the open item. */

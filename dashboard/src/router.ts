@@ -21,7 +21,8 @@ const patterns = {
   calls: 'calls',
   call: 'calls/:id',
   diagnostics: 'diagnostics',
-  connect: 'connect'
+  connect: 'connect',
+  me: 'me'
 } as const
 
 export type Page = keyof typeof patterns

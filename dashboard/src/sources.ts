@@ -1,3 +1,4 @@
+import type { AccessToken, BrowserSession } from '../../src/schemas/access-token.ts'
 import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../../src/schemas/call.ts'
 import type { CatalogueDetails, CataloguePage } from '../../src/schemas/catalogue.ts'
 import type { Diagnostics } from '../../src/schemas/dashboard/diagnostics.ts'
@@ -8,6 +9,7 @@ import type { SkillsView } from '../../src/schemas/dashboard/skills.ts'
 import type { ServerDetails, ServersView } from '../../src/schemas/dashboard/servers.ts'
 import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
+import type { ConnectedClient } from '../../src/schemas/oauth-client.ts'
 import type { Range, Stats } from '../../src/schemas/stats.ts'
 import { path } from './api.ts'
 import { parseJson } from './form/json.ts'
@@ -50,6 +52,11 @@ export const calls = (filter: CallFilter) => source<CallsPage>(`${path('calls')}
 export const causes = (query: CausesQuery) =>
   source<{ readonly causes: readonly CallCause[] }>(`${path('calls', 'causes')}${search(query)}`, ['calls'])
 export const call = (id: string) => source<CallEntry>(path('calls', id), [])
+
+/** The REST interface answers the pages of people: the same gate for programs and browsers. */
+export const ownSession = source<BrowserSession>('/api/v0/me/session', ['people'])
+export const ownTokens = source<readonly AccessToken[]>('/api/v0/me/tokens', ['people'])
+export const ownClients = source<readonly ConnectedClient[]>('/api/v0/me/clients', ['people'])
 
 const search = (filter: Readonly<Record<string, unknown>>): string => {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== '')

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { roles, tokenScopes, type TokenScope } from '../domain/access/access.ts'
 import { POLICY_LIMITS } from '../domain/policy/rule.ts'
 import { StringEnum } from './shared.ts'
@@ -26,11 +26,13 @@ const token = {
 }
 
 export const AccessToken = Type.Object(token, { $id: 'AccessToken' })
+export type AccessToken = Static<typeof AccessToken>
 
 export const IssuedAccessToken = Type.Object(
   { ...token, access_token: Type.String({ description: 'Shown only once; the gateway stores only its hash' }) },
   { $id: 'IssuedAccessToken' }
 )
+export type IssuedAccessToken = Static<typeof IssuedAccessToken>
 
 /** Input of a personal access token (http-contract.md#personal-access-tokens). */
 export const AccessTokenInput = Type.Object(
@@ -60,6 +62,7 @@ export const BrowserSession = Type.Object(
   },
   { $id: 'BrowserSession' }
 )
+export type BrowserSession = Static<typeof BrowserSession>
 
 /** The authenticated user. */
 export const Account = Type.Object(

@@ -33,11 +33,17 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
       { label: 'Diagnostics', page: 'diagnostics', count: (o) => o.attention_count }
     ]
   },
-  { heading: 'Use', entries: [{ label: 'Connect', page: 'connect' }] }
+  {
+    heading: 'Use',
+    entries: [
+      { label: 'Connect', page: 'connect' },
+      { label: 'Me', page: 'me' }
+    ]
+  }
 ]
 
 /** Pages of the console alone. */
-const consolePages: ReadonlySet<Page> = new Set<Page>([])
+const consolePages: ReadonlySet<Page> = new Set<Page>(['me'])
 
 /** Returns true if this mount has the page. */
 export const isServed = (page: Page): boolean => mount.isConsole || !consolePages.has(page)

@@ -6,6 +6,7 @@ import { useApp, useSource } from '../app-context.ts'
 import { count } from '../format.ts'
 import { link, type Route } from '../router.ts'
 import * as sources from '../sources.ts'
+import { roleNames } from '../people/words.ts'
 import { Banners } from './banners.tsx'
 import { HalfMoon, Logo } from '../ui/icons.tsx'
 import { Keyboard, type OpenDialog } from './keyboard.tsx'
@@ -33,8 +34,6 @@ function Entry({ entry: { label, page, within = [], count: counted }, route, ove
     </li>
   )
 }
-
-const roleNames = { admin: 'Administrator', auditor: 'Auditor', user: 'User' } as const
 
 function ThemeSwitch() {
   const { theme } = useApp().preferences

@@ -10,7 +10,8 @@ export const ChangeKind = StringEnum([
   'tool_groups',
   'calls',
   'in_flight',
-  'sign_ins'
+  'sign_ins',
+  'people'
 ])
 export type ChangeKind = Static<typeof ChangeKind>
 

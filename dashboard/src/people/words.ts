@@ -1,0 +1,9 @@
+/** Names of roles for people. */
+export const roleNames = { admin: 'Administrator', auditor: 'Auditor', user: 'User' } as const
+
+/** Ways to sign in with a browser. */
+export const methodNames = {
+  oidc: 'Identity provider',
+  local: 'Password',
+  break_glass: 'Static access token'
+} as const
