@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Configuration, ErrorOut, JWKS, KoaContextWithOIDC, Provider as ProviderType } from 'oidc-provider'
 import { knownScopes } from './known-scopes.ts'
+import { SIGN_INS_CLAIM } from '../domain/access/sign-in-claim.ts'
 import { renderPage, pageHeaders, html } from '../http/page.ts'
 import type { OAuthRecords } from '../registry/oauth-records.ts'
 import type { PrivateJwk } from '../registry/repositories/signing-keys.ts'
@@ -42,6 +43,8 @@ export interface ProviderOptions extends FeatureOptions {
   readonly keyFor: (label: string) => Buffer
   /** True if the user may get tokens. */
   readonly isActive: (userId: string) => boolean
+  /** Returns the time from which sign-ins of the user count, in milliseconds since 1970. */
+  readonly signInsValidFrom: (userId: string) => number
   /** True if clients of the user may renew their tokens. */
   readonly mayRefresh: (userId: string) => boolean
   /** Reads documents and keys of clients. */
@@ -185,7 +188,10 @@ function createConfiguration(
     issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
     extraTokenClaims: ({ oidc }, token) => {
       if (token.kind === 'ClientCredentials') return claimsOf(oidc.client!)
-      return token.grantId ? { gid: grantHash(token.grantId).toString('base64url') } : undefined
+      const { grantId, accountId } = token
+      if (!grantId) return undefined
+      const since = accountId === undefined ? 0 : options.signInsValidFrom(accountId)
+      return { gid: grantHash(grantId).toString('base64url'), [SIGN_INS_CLAIM]: since }
     },
     renderError,
     clientBasedCORS: () => false,

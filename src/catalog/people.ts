@@ -86,14 +86,14 @@ function indexPeople(
   const isEnded = (kind: TombstoneKind, hash: Uint8Array) =>
     ended.size > 0 && ended.has(`${kind} ${Buffer.from(hash).toString('hex')}`)
   const isActive = (
-    { kind, principalId: userId, credential, issuedAt, providerSession, staticToken }: SignIn,
+    { kind, principalId: userId, credential, validFrom, providerSession, staticToken }: SignIn,
     role: Caller['kind']
   ) => {
     const user = users.get(userId)
     if (!user?.active || user.kind !== role || kind === 'client') return false
     if (providerSession && isEnded('idp_sid', providerSession)) return false
     if (staticToken && !hasStaticToken(user, staticToken)) return false
-    return (user.sessionsValidFrom ?? 0) <= issuedAt && !isEnded(kind, credential)
+    return (user.sessionsValidFrom ?? 0) <= validFrom && !isEnded(kind, credential)
   }
   const known = new Map<string, Memberships>()
   const { teamsOfMember, teamsOfGroup } = indexTeams(teams)

@@ -2,6 +2,7 @@ import type * as Jose from 'jose'
 import type { SignedIn } from '../catalog/people.ts'
 import { isTokenScope } from '../domain/access/access.ts'
 import { CLIENT_CLAIM } from '../domain/access/client-credentials.ts'
+import { SIGN_INS_CLAIM } from '../domain/access/sign-in-claim.ts'
 import type { SigningKey } from '../registry/model/model.ts'
 import { createTokenCache, SKEW_S, type AccessTokens, type Verified } from './token-cache.ts'
 
@@ -18,11 +19,21 @@ export interface AccessTokenOptions {
 const isString = (value: unknown): value is string => typeof value === 'string'
 
 function signedInOf(payload: Jose.JWTPayload): SignedIn | null {
-  const { sub, aud, client_id: client, scope, gid, iat, exp, [CLIENT_CLAIM]: service } = payload
+  const {
+    sub,
+    aud,
+    client_id: client,
+    scope,
+    gid,
+    iat,
+    exp,
+    [CLIENT_CLAIM]: service,
+    [SIGN_INS_CLAIM]: since
+  } = payload
   if (!isString(sub) || !isString(aud) || !isString(client) || !isString(gid) || !iat || !exp) return null
   const credential = Buffer.from(gid, 'base64url')
   if (credential.length !== 32) return null
-  const times = { issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
+  const times = { validFrom: typeof since === 'number' ? since : 0, expiresAt: exp * 1_000 }
   if (service !== undefined) {
     if (!isString(service)) return null
     return { signIn: { kind: 'client', principalId: service, credential, ...times }, audience: [aud] }

@@ -29,7 +29,9 @@ type Fields = readonly [
   startedAt: number,
   seenAt: number,
   /** SHA-256 of the session at the provider, or of the static token, with which it ends; base64url */
-  endsWith: string | null
+  endsWith: string | null,
+  /** `sessionsValidFrom` of the user at the sign-in */
+  validFrom: number
 ]
 
 const BREAK_GLASS_MS = 3_600_000
@@ -57,7 +59,11 @@ export interface BrowserSessions {
    * Returns the cookie of a new session, and the session's id. Its id was never sent before. `endsWith`: SHA-256 of what
    * the session ends with, for `oidc` the session at the provider, for `break_glass` the static token.
    */
-  start(userId: string, method: SignInMethod, endsWith?: Uint8Array): { readonly cookie: string; readonly id: string }
+  start(
+    { id, sessionsValidFrom }: Pick<StoredUser, 'id' | 'sessionsValidFrom'>,
+    method: SignInMethod,
+    endsWith?: Uint8Array
+  ): { readonly cookie: string; readonly id: string }
   /** Opens a cookie; undefined if it is not valid, has expired, or if the user or the session has ended. */
   open(cookie: string | undefined, people: People): OpenedSession | undefined
   /** Token that a form of the session must carry. */
@@ -90,7 +96,7 @@ export function createBrowserSessions(
       const actual = Buffer.from(typeof given === 'string' ? given : '')
       return actual.length === expected.length && timingSafeEqual(actual, expected)
     },
-    start(userId, method, endsWith) {
+    start({ id: userId, sessionsValidFrom }, method, endsWith) {
       const at = now()
       const secret = randomBytes(24).toString('base64url')
       const cookie = seal([
@@ -99,14 +105,15 @@ export function createBrowserSessions(
         method,
         at,
         at,
-        endsWith ? Buffer.from(endsWith).toString('base64url') : null
+        endsWith ? Buffer.from(endsWith).toString('base64url') : null,
+        sessionsValidFrom ?? 0
       ])
       return { cookie, id: credentialOf(secret).toString('hex') }
     },
     open(cookie, people) {
       const text = cookie === undefined ? undefined : sealer.open(cookie)
       if (text === undefined) return undefined
-      const [secret, userId, method, startedAt, seenAt, bound] = JSON.parse(text) as Fields
+      const [secret, userId, method, startedAt, seenAt, bound, validFrom] = JSON.parse(text) as Fields
       const at = now()
       const before = expiryOf(method, startedAt, seenAt)
       const user = people.user(userId)
@@ -121,14 +128,14 @@ export function createBrowserSessions(
         kind: 'session',
         principalId: userId,
         credential,
-        issuedAt: startedAt,
+        validFrom,
         expiresAt,
         ...(isBreakGlass ? { staticToken: endsWith } : { providerSession: endsWith })
       }
       if (!people.isActive(signIn, user.kind)) return undefined
       const { name, kind: role } = user
       const session = { id: credential.toString('hex'), userId, name, role, method, startedAt, expiresAt }
-      const renewed = isDue ? seal([secret, userId, method, startedAt, at, bound]) : undefined
+      const renewed = isDue ? seal([secret, userId, method, startedAt, at, bound, validFrom]) : undefined
       return { session, signIn, renewed }
     }
   }

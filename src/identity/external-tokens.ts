@@ -76,7 +76,7 @@ function signedInOf(claims: Claims, clientId: string, userId: string, audience: 
   const credential = createHash('sha256')
     .update(JSON.stringify([iss, sub, clientId]))
     .digest()
-  const times = { issuedAt: Number(iat) * 1_000, expiresAt: Number(exp) * 1_000 }
+  const times = { validFrom: Number(iat) * 1_000, expiresAt: Number(exp) * 1_000 }
   // the audience opens the endpoints; other scopes are those that policies require, never of the REST interface
   const own = (scopesOf(claims) ?? []).filter((scope) => isTokenScope(scope) && !scope.startsWith('towpath:'))
   return {

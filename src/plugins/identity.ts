@@ -139,6 +139,7 @@ export default fp<IdentityPluginOptions>(
       const line = app.serializeCookie(name, value, { ...options, ...(maxAge !== undefined && { maxAge }) })
       void reply.removeHeader('set-cookie').header('set-cookie', [...others, line])
     }
+    const userOf = (id: string) => ({ id, sessionsValidFrom: app.gateway.people.user(id)?.sessionsValidFrom ?? null })
     const hasFreshClaims = (userId: string): boolean => {
       const claimsAt = app.gateway.people.user(userId)?.claimsAt
       return !oidc || typeof claimsAt !== 'number' || Date.now() - claimsAt < oidc.claimsMaxAgeMs
@@ -163,7 +164,7 @@ export default fp<IdentityPluginOptions>(
       open,
       async start(reply, userId, method, { provided, staticToken } = {}) {
         const hash = provided?.sid === undefined ? staticToken : providerSessionHash(provided.issuer, provided.sid)
-        const { cookie: value, id } = sessions().start(userId, method, hash)
+        const { cookie: value, id } = sessions().start(userOf(userId), method, hash)
         if (provided) {
           const kept = { accountId: userId, idToken: provided.idToken }
           await app.registry.oauthRecords.upsert(PROVIDER_SESSION, id, kept, SESSION_S)

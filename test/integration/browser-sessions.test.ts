@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createBrowser } from '../fixtures/identity-provider/browser.ts'
-import { ADMIN, addReplica, startSignInGateway, type SignInGateway } from '../fixtures/identity-provider/gateway.ts'
+import { createBrowser, type Browser } from '../fixtures/identity-provider/browser.ts'
+import { signInCommandLine } from '../fixtures/identity-provider/command-line.ts'
+import {
+  ADMIN,
+  addReplica,
+  signIn,
+  startSignInGateway,
+  type SignInGateway
+} from '../fixtures/identity-provider/gateway.ts'
 import { needs } from '../needs.ts'
 import { engines } from '../store.ts'
 import { until } from '../until.ts'
@@ -166,3 +173,28 @@ test(
     assert.deepEqual([next.status, lineOf(next)], [200, undefined])
   }
 )
+
+for (const hours of [1, -1]) {
+  test(`ending the sign-ins of a user ends those before and none after, with a clock that is ${hours} h off`, async (t) => {
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + hours * HOUR })
+    const gateway = await startSignInGateway(t, { engine: 'postgres' })
+    const open = async (browser: Browser) => (await browser.open(`${gateway.url}/api/v0/me`)).status
+    const call = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await fetch(`${gateway.url}/api/v0/me`, { headers })).status
+    }
+    const enter = async () => {
+      const browser = createBrowser()
+      await signIn(browser, `${gateway.url}/auth/session`, 'alice')
+      const token = await signInCommandLine(gateway, 'towpath:read')
+      assert.deepEqual([await open(browser), await call(token)], [200, 200])
+      return { browser, token }
+    }
+    for (let round = 0; round < 2; round++) {
+      const { browser, token } = await enter()
+      assert.equal((await gateway.api('DELETE', '/users/alice/sessions')).status, 204)
+      assert.deepEqual([await open(browser), await call(token)], [401, 401])
+    }
+    await enter()
+  })
+}

@@ -12,7 +12,7 @@ const signIn = (more: Partial<SignIn> = {}): SignIn => ({
   kind: 'grant',
   principalId: alice.id,
   credential: sha256('grant'),
-  issuedAt: 1_000,
+  validFrom: 1_000,
   expiresAt: 601_000,
   ...more
 })

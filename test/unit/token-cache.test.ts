@@ -14,7 +14,7 @@ function createWorld() {
     asked: 0,
     answer: async (): Promise<Verified | null> => ({
       signedIn: {
-        signIn: { kind: 'grant', principalId: 'alice', credential: sha256('x'), issuedAt: 0, expiresAt: 601_000 }
+        signIn: { kind: 'grant', principalId: 'alice', credential: sha256('x'), validFrom: 0, expiresAt: 601_000 }
       },
       isCurrent: () => world.isCurrent
     })

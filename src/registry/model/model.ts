@@ -286,8 +286,11 @@ export interface SignIn {
   readonly providerSession?: Uint8Array | undefined
   /** SHA-256 of the static token with which the session began, and with which it ends */
   readonly staticToken?: Uint8Array | undefined
-  /** Milliseconds since 1970 */
-  readonly issuedAt: number
+  /**
+   * It ends when the sign-ins of the user are ended later than this. For sign-ins here, the `sessionsValidFrom` with which
+   * it began, so that clocks are never compared; for tokens of a provider the time of issue
+   */
+  readonly validFrom: number
   /** Milliseconds since 1970 at which the token or session expires */
   readonly expiresAt: number
 }

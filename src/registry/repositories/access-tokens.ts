@@ -84,7 +84,7 @@ export async function addToken(db: Db, owner: TokenOwner, hash: Uint8Array, pers
 /** Throws a 401 AppError if the caller's sign-in has ended, or the role has changed. */
 async function requireSignIn(
   db: Db,
-  { principalId, kind, credential, issuedAt, providerSession, staticToken }: SignIn,
+  { principalId, kind, credential, validFrom, providerSession, staticToken }: SignIn,
   role: string
 ): Promise<void> {
   if (kind === 'client') throw unauthorized('an MCP client cannot change anything')
@@ -121,7 +121,7 @@ async function requireSignIn(
     )
     .executeTakeFirst()
   const from = found?.sessions_valid_from?.getTime() ?? 0
-  if (found?.active && !found.ended && found.role === role && from <= issuedAt) return
+  if (found?.active && !found.ended && found.role === role && from <= validFrom) return
   throw unauthorized('the sign-in has ended')
 }
 

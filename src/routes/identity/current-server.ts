@@ -49,6 +49,7 @@ export function createServers(app: FastifyInstance, { auth, publicUrl }: Pick<Co
       assertions,
       keyFor: identity.keyFor,
       isActive,
+      signInsValidFrom: (userId) => app.gateway.people.user(userId)?.sessionsValidFrom ?? 0,
       mayRefresh: (userId) => isActive(userId) && identity.hasFreshClaims(userId),
       documents,
       fetch: read,
