@@ -4,15 +4,7 @@ import type { Page } from 'playwright-core'
 import { addServer, startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
 import { startConsole } from '../integration/console-helpers.ts'
 import { findBarriers, navigate, skip } from './browser.ts'
-import { openConsole } from './console-site.ts'
-
-/** Signs in at the identity provider, which a page without a session leads to. */
-async function signInAs(page: Page, person: string): Promise<void> {
-  await page.locator('input[name=login]').fill(person)
-  await page.locator('input[name=password]').fill('any')
-  await page.locator('button[type=submit], input[type=submit]').first().click()
-  await page.locator('main h1').waitFor()
-}
+import { openConsole, signInAs } from './console-site.ts'
 
 const textOf = async (page: Page): Promise<string> => (await page.locator('main').textContent())!
 const labelsOf = (page: Page, selector: string): Promise<string[]> =>

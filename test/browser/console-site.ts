@@ -73,3 +73,11 @@ export async function openConsole(
     }
   }
 }
+
+/** Signs in at the identity provider, which a page without a session leads to. */
+export async function signInAs(page: Page, person: string): Promise<void> {
+  await page.locator('input[name=login]').fill(person)
+  await page.locator('input[name=password]').fill('any')
+  await page.locator('button[type=submit], input[type=submit]').first().click()
+  await page.locator('main h1').waitFor()
+}
