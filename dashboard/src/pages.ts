@@ -18,6 +18,10 @@ export type PageProps = Omit<Route, 'page'>
 /** Pages with schema forms are loaded on first use (budget: dashboard.md#budgets). */
 const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
 const Me = lazy<PageProps>(async () => (await import('./pages/me.tsx')).Me)
+const People = lazy<PageProps>(async () => (await import('./pages/people.tsx')).People)
+const Person = lazy<PageProps>(async () => (await import('./pages/person.tsx')).Person)
+const Teams = lazy<PageProps>(async () => (await import('./pages/teams.tsx')).Teams)
+const Team = lazy<PageProps>(async () => (await import('./pages/team.tsx')).Team)
 const Prompts = lazy<PageProps>(async () => (await import('./pages/prompts.tsx')).Prompts)
 const Resources = lazy<PageProps>(async () => (await import('./pages/resources.tsx')).Resources)
 const Tools = lazy<PageProps>(async () => (await import('./pages/tools.tsx')).Tools)
@@ -42,7 +46,11 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   call: Calls,
   diagnostics: Diagnostics,
   connect: Connect,
-  me: Me
+  me: Me,
+  people: People,
+  person: Person,
+  teams: Teams,
+  team: Team
 }
 
 /** Lists that stay mounted beside the open item. */

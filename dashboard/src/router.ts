@@ -22,7 +22,11 @@ const patterns = {
   call: 'calls/:id',
   diagnostics: 'diagnostics',
   connect: 'connect',
-  me: 'me'
+  me: 'me',
+  people: 'people',
+  person: 'people/:name',
+  teams: 'teams',
+  team: 'teams/:name'
 } as const
 
 export type Page = keyof typeof patterns

@@ -10,6 +10,9 @@ import type { ServerDetails, ServersView } from '../../src/schemas/dashboard/ser
 import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
 import type { ConnectedClient } from '../../src/schemas/oauth-client.ts'
+import type { EffectiveItem, Policy } from '../../src/schemas/policy.ts'
+import type { UserDetails } from '../../src/schemas/principal.ts'
+import type { Team } from '../../src/schemas/team.ts'
 import type { Range, Stats } from '../../src/schemas/stats.ts'
 import { path } from './api.ts'
 import { parseJson } from './form/json.ts'
@@ -57,6 +60,22 @@ export const call = (id: string) => source<CallEntry>(path('calls', id), [])
 export const ownSession = source<BrowserSession>('/api/v0/me/session', ['people'])
 export const ownTokens = source<readonly AccessToken[]>('/api/v0/me/tokens', ['people'])
 export const ownClients = source<readonly ConnectedClient[]>('/api/v0/me/clients', ['people'])
+
+const userPath = (name: string, ...rest: readonly string[]) =>
+  ['/api/v0/users', encodeURIComponent(name), ...rest].join('/')
+export const users = source<readonly UserDetails[]>('/api/v0/users?include=details', ['people'])
+export const user = (name: string) => source<UserDetails>(userPath(name), ['people'])
+export const userTokens = (name: string) => source<readonly AccessToken[]>(userPath(name, 'tokens'), ['people'])
+export const userClients = (name: string) => source<readonly ConnectedClient[]>(userPath(name, 'clients'), ['people'])
+export const effective = (name: string) =>
+  source<readonly EffectiveItem[]>(`/api/v0/policies/effective${search({ user: name })}`, [
+    'people',
+    'servers',
+    'tools'
+  ])
+export const teams = source<readonly Team[]>('/api/v0/teams', ['people'])
+export const team = (name: string) => source<Team>(`/api/v0/teams/${encodeURIComponent(name)}`, ['people'])
+export const policies = source<readonly Policy[]>('/api/v0/policies', [])
 
 const search = (filter: Readonly<Record<string, unknown>>): string => {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== '')

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { ProviderConfig } from '../config/config.ts'
 import type { Role } from '../domain/access/access.ts'
 import { notFound } from '../lib/errors.ts'
 import type { StoredUser, UserSource } from '../registry/model/model.ts'
@@ -27,7 +28,16 @@ export interface UserDetails extends UserRecord {
   readonly teams: readonly string[]
   /** Time at which the groups were read (ISO 8601). */
   readonly groups_read_at?: string
+  /** Why the user has the role: an administrator gave it, groups do, or no group gives another. */
+  readonly role_reason: 'manual' | 'groups' | 'default'
+  /** Groups that give the role. */
+  readonly role_groups?: readonly string[]
+  /** Last day on which the user was seen (ISO date). */
+  readonly last_seen_on?: string
 }
+
+/** Groups of the identity provider that give roles. */
+export type RoleGroups = Pick<ProviderConfig, 'adminGroups' | 'auditorGroups'>
 
 /** New invitation; the code is returned once. */
 export interface IssuedInvitation extends UserConfig {
@@ -39,8 +49,10 @@ export interface IssuedInvitation extends UserConfig {
 /** Operations on users. A given `token` is used instead of a generated one. */
 export interface Users {
   list(): UserRecord[]
+  /** Like `list`, with what the gateway knows about each. */
+  listDetails(): Promise<UserDetails[]>
   /** 404. */
-  get(name: string): UserDetails
+  get(name: string): Promise<UserDetails>
   /** 409 if the name or the token is taken. */
   create(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & IssuedToken>
   /** Replaces a user's static token; the old token stops working, personal tokens do not. 404, 409. */
@@ -109,7 +121,23 @@ const userRecord = (name: string, role: Role, active: boolean): UserRecord => ({
   ...(active ? {} : { suspended: true })
 })
 
-function detailsOf(user: StoredUser, teams: readonly string[]): UserDetails {
+/** Returns why the user has the role, and the groups that give it. */
+function roleReasonOf(
+  { kind, roleSource, groups }: StoredUser,
+  { adminGroups, auditorGroups }: RoleGroups
+): Pick<UserDetails, 'role_reason' | 'role_groups'> {
+  if (roleSource === 'manual') return { role_reason: 'manual' }
+  const giving: readonly string[] = { admin: adminGroups, auditor: auditorGroups, user: [] }[kind]
+  const own = groups.filter((group) => giving.includes(group))
+  return own.length > 0 ? { role_reason: 'groups', role_groups: own } : { role_reason: 'default' }
+}
+
+function detailsOf(
+  user: StoredUser,
+  teams: readonly string[],
+  roleGroups: RoleGroups,
+  lastDay: string | undefined
+): UserDetails {
   const { name, kind, active, source, displayName, email, groups, claimsAt } = user
   return {
     ...userRecord(name, kind, active),
@@ -118,22 +146,31 @@ function detailsOf(user: StoredUser, teams: readonly string[]): UserDetails {
     ...(email === null ? {} : { email }),
     groups,
     teams,
+    ...roleReasonOf(user, roleGroups),
+    ...(lastDay === undefined ? {} : { last_seen_on: lastDay }),
     ...(claimsAt === null ? {} : { groups_read_at: new Date(claimsAt).toISOString() })
   }
 }
 
-function createUsers(registry: Write, catalog: () => Catalog): Users {
+function createUsers(registry: Storage, catalog: () => Catalog, roleGroups: RoleGroups): Users {
   const stored = () =>
     catalog()
       .principals.map((principal) => principal.stored)
       .filter((each): each is StoredUser => each.kind !== 'client')
+  const detailed = (user: StoredUser, lastDays: ReadonlyMap<string, string>) =>
+    detailsOf(user, catalog().people.membershipsOf(user.id).teams, roleGroups, lastDays.get(user.id))
   return {
     list: () => stored().map(({ name, kind, active }) => userRecord(name, kind, active)),
 
-    get(name) {
+    async listDetails() {
+      const lastDays = await registry.accessTokens.lastDays()
+      return stored().map((user) => detailed(user, lastDays))
+    },
+
+    async get(name) {
       const found = stored().find((each) => each.name === name)
       if (!found) throw notFound('user', name)
-      return detailsOf(found, catalog().people.membershipsOf(found.id).teams)
+      return detailed(found, await registry.accessTokens.lastDays())
     },
 
     async create(caller, { name, role }, token = newToken()) {
@@ -188,9 +225,10 @@ function createUsers(registry: Write, catalog: () => Catalog): Users {
 export const createPrincipals = (
   registry: Storage,
   catalog: () => Catalog,
-  onSignedIn: (caller: Caller) => void
+  onSignedIn: (caller: Caller) => void,
+  roleGroups: RoleGroups
 ): Principals => ({
-  users: createUsers(registry, catalog),
+  users: createUsers(registry, catalog, roleGroups),
   clients: createClients(registry, catalog),
 
   callerOf(token) {

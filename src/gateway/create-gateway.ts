@@ -14,7 +14,7 @@ import { createConnectedClients, type ConnectedClients } from '../control/people
 import { createRegisteredClients, type RegisteredClients } from '../control/people/registered-clients.ts'
 import { createPolicies, type Policies } from '../control/policies/policies.ts'
 import { createTeams, type Teams } from '../control/people/teams.ts'
-import { createPrincipals, type Principals } from '../control/principals.ts'
+import { createPrincipals, type Principals, type RoleGroups } from '../control/principals.ts'
 import type { People } from '../catalog/people.ts'
 import type { SigningKey } from '../registry/model/model.ts'
 import { createRegistration, type SignIns } from '../control/registration.ts'
@@ -94,6 +94,9 @@ interface GatewayParts {
   readonly lapses: NodeJS.Timeout
 }
 
+const noRoleGroups: RoleGroups = { adminGroups: [], auditorGroups: [] }
+const roleGroupsOf = ({ auth }: GatewayOptions['config']): RoleGroups => auth.oidc ?? auth.external ?? noRoleGroups
+
 /** Operations of administrators on servers, groups, users and clients, and the dashboard's data. */
 function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessions }: GatewayParts) {
   const { options, live, leases, events } = base
@@ -125,7 +128,7 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
     }),
     items: createItems(registry, catalog),
     groups,
-    principals: createPrincipals(registry, catalog, leases.renew),
+    principals: createPrincipals(registry, catalog, leases.renew, roleGroupsOf(options.config)),
     accessTokens: createAccessTokens(registry, catalog),
     connectedClients: createConnectedClients(registry, catalog),
     registeredClients: createRegisteredClients(registry),

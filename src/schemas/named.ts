@@ -19,6 +19,7 @@ import {
   TokenInput,
   User,
   UserDetails,
+  ListedUser,
   UserInput
 } from './principal.ts'
 import { JsonRpcError, JsonRpcMessage } from './mcp.ts'
@@ -136,6 +137,7 @@ export const namedSchemas: readonly TSchema[] = [
   InvitationInput,
   User,
   UserDetails,
+  ListedUser,
   UserInput,
   AccessToken,
   AccessTokenInput,

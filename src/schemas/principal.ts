@@ -30,20 +30,50 @@ const user = {
 
 export const User = Type.Object(user, { $id: 'User' })
 
+const source = StringEnum(['static', 'local', 'jit', 'scim'], {
+  description: 'Origin: an access token, an invitation, the first sign-in, or a SCIM client'
+})
+const groups = TextList({ description: 'Groups of the identity provider' })
+const role_reason = StringEnum(['manual', 'groups', 'default'], {
+  description: 'manual: an administrator gave the role; groups: those in `role_groups`; default: no group gives another'
+})
+const known = {
+  display_name: Type.Optional(Type.String()),
+  email: Type.Optional(Type.String()),
+  groups_read_at: Type.Optional(Type.String({ description: 'Time of the sign-in at which the groups were read' })),
+  role_groups: Type.Optional(TextList({ description: 'Groups of the identity provider that give the role' })),
+  last_seen_on: Type.Optional(
+    Type.String({
+      description:
+        'Last day on which an access token was used, a client connected or renewed, or the identity provider was asked; up to a minute late'
+    })
+  )
+}
+
 export const UserDetails = Type.Object(
-  {
-    ...user,
-    source: StringEnum(['static', 'local', 'jit', 'scim'], {
-      description: 'Origin: an access token, an invitation, the first sign-in, or a SCIM client'
-    }),
-    display_name: Type.Optional(Type.String()),
-    email: Type.Optional(Type.String()),
-    groups: TextList({ description: 'Groups of the identity provider' }),
-    teams: TextList(),
-    groups_read_at: Type.Optional(Type.String({ description: 'Time of the sign-in at which the groups were read' }))
-  },
+  { ...user, source, groups, teams: TextList(), role_reason, ...known },
   { $id: 'UserDetails' }
 )
+export type UserDetails = Static<typeof UserDetails>
+
+/** User in a list; all that `UserDetails` has with `include=details`. */
+export const ListedUser = Type.Object(
+  {
+    ...user,
+    source: Type.Optional(source),
+    groups: Type.Optional(groups),
+    teams: Type.Optional(TextList()),
+    role_reason: Type.Optional(role_reason),
+    ...known
+  },
+  { $id: 'ListedUser', description: 'A user; groups and everything else that is optional with `include=details`' }
+)
+
+export const ListUsersQuery = Type.Object({
+  include: Type.Optional(
+    StringEnum(['details'], { description: 'Also origin, groups, teams, and when they were seen' })
+  )
+})
 
 const AliasName = Type.Optional(Type.String({ format: 'name', description: "Alias of `name` for MCPJungle's client" }))
 
@@ -78,8 +108,10 @@ export const Invitation = Type.Object(
   },
   { $id: 'Invitation' }
 )
+export type Invitation = Static<typeof Invitation>
 
 export const IssuedUser = Type.Object({ ...user, access_token: IssuedToken }, { $id: 'IssuedUser' })
+export type IssuedUser = Static<typeof IssuedUser>
 
 const PathName = Type.Optional(Text({ description: 'If given, must equal the name in the path' }))
 

@@ -108,3 +108,95 @@ test('a session of a static token says that it creates no tokens', { skip }, asy
   await checkPage(page, 'me-break-glass')
   assert.deepEqual(complaints, [])
 })
+
+test('an administrator invites, suspends and examines people, and makes a team', { skip }, async (t) => {
+  const { console, browser } = await start(t, { TOWPATH_LOCAL_SIGN_IN: 'on' })
+  const { page, complaints } = await openPage(t, browser, console, 'admin')
+  await goTo(page, console, '#/people', 'People')
+  await page.getByRole('button', { name: 'New person' }).click()
+  await page.getByLabel('Name').fill('carol')
+  await confirm(page, 'Invite')
+  await page.getByRole('heading', { name: 'Invitation' }).waitFor()
+  assert.match((await page.locator('dialog code').textContent())!, /\/auth\/invite\?code=/)
+  await confirm(page, 'Close')
+  await page.getByRole('row', { name: /carol/ }).waitFor()
+  await checkPage(page, 'people')
+  await page.getByRole('button', { name: /^Auditors/ }).click()
+  await page.getByRole('row', { name: /carol/ }).waitFor({ state: 'detached' })
+  assert.match(page.url(), /state=auditor/)
+
+  await goTo(page, console, '#/people/a-user', 'a-user')
+  await page
+    .getByRole('row', { name: /people-use-k8s/ })
+    .first()
+    .waitFor()
+  await checkPage(page, 'person')
+  await page.getByRole('button', { name: 'Suspend' }).click()
+  await confirm(page, 'Suspend')
+  await page.getByRole('button', { name: 'Activate' }).waitFor()
+  assert.equal((await console.send('user', 'GET', '/api/v0/me')).status, 401)
+  await page.getByRole('button', { name: 'Activate' }).click()
+  await confirm(page, 'Activate')
+  await page.getByRole('button', { name: 'Suspend' }).waitFor()
+  await page.getByRole('button', { name: 'Issue static token' }).click()
+  await confirm(page, 'Issue static token')
+  const token = (await page.locator('dialog code').textContent())!
+  await confirm(page, 'Close')
+  const headers = { authorization: `Bearer ${token}` }
+  assert.equal((await fetch(`${console.gateway.url}/api/v0/me`, { headers })).status, 200)
+
+  await goTo(page, console, '#/teams', 'Teams')
+  await page.getByRole('button', { name: 'New team' }).click()
+  await page.getByLabel('Name').fill('platform')
+  await confirm(page, 'Create team')
+  await page.getByRole('heading', { level: 1, name: 'platform' }).waitFor()
+  await page.getByLabel('Name of a person').fill('carol')
+  await page.getByRole('button', { name: 'Add member' }).click()
+  await page.getByRole('row', { name: /carol/ }).waitFor()
+  await page.getByLabel('Name of a group').fill('sre <b>bold</b>')
+  await page.getByRole('button', { name: 'Add group' }).click()
+  await page.getByRole('cell', { name: 'sre <b>bold</b>' }).or(page.getByText('sre <b>bold</b>')).first().waitFor()
+  await checkPage(page, 'team')
+  await page.getByRole('button', { name: 'Remove carol' }).click()
+  await page.getByText('Nobody is a member by hand.').waitFor()
+  await goTo(page, console, '#/teams', 'Teams')
+  await checkPage(page, 'teams')
+  await goTo(page, console, '#/teams/platform', 'platform')
+  await page.getByRole('button', { name: 'Delete team' }).click()
+  await confirm(page, 'Delete team')
+  await page.getByText('There are no teams yet').waitFor()
+  assert.deepEqual(complaints, [])
+})
+
+test('auditors read people and teams without buttons, and users see only themselves', { skip }, async (t) => {
+  const { console, browser } = await start(t)
+  const made = await console.gateway.api('POST', '/teams', { name: 'platform', members: [{ user: 'a-user' }] })
+  assert.equal(made.status, 201)
+  const auditor = await openPage(t, browser, console, 'auditor')
+  for (const [hash, heading] of [
+    ['#/people', 'People'],
+    ['#/people/a-user', 'a-user'],
+    ['#/teams', 'Teams'],
+    ['#/teams/platform', 'platform']
+  ] as const) {
+    await goTo(auditor.page, console, hash, heading)
+    const buttons = await auditor.page.locator('main').getByRole('button').allTextContents()
+    const changing = /^(New|Revoke|Remove|Add|Suspend|End|Invite|Issue|Delete|Activate|Disconnect)\b/
+    assert.deepEqual(
+      buttons.filter((text) => changing.test(text)),
+      [],
+      hash
+    )
+    assert.equal(await auditor.page.getByLabel('Role', { exact: true }).count(), 0)
+    assert.deepEqual(await findBarriers(auditor.page), [], hash)
+  }
+  const user = await openPage(t, browser, console, 'user')
+  await goTo(user.page, console, '#/people', 'Not for your role')
+  await user.page.getByText('administrators and auditors').waitFor()
+  const entries = await user.page.getByRole('navigation', { name: 'Main' }).getByRole('link').allTextContents()
+  assert.deepEqual(
+    entries.filter((text) => /^(People|Teams|Me)$/.test(text)),
+    ['Me']
+  )
+  assert.deepEqual([...auditor.complaints, ...user.complaints], [])
+})

@@ -96,6 +96,7 @@ export const storedUser = (name: string, kind: StoredUser['kind'] = 'user'): Sto
   displayName: null,
   email: null,
   groups: [],
+  roleSource: 'manual',
   sessionsValidFrom: null,
   claimsAt: null,
   tokens: [storedToken(name)],

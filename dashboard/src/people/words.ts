@@ -7,3 +7,11 @@ export const methodNames = {
   local: 'Password',
   break_glass: 'Static access token'
 } as const
+
+/** Where a person comes from. */
+export const sourceNames = {
+  jit: 'Identity provider',
+  scim: 'SCIM',
+  local: 'Local account',
+  static: 'Static token'
+} as const

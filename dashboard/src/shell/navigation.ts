@@ -34,6 +34,13 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
     ]
   },
   {
+    heading: 'Administer',
+    entries: [
+      { label: 'People', page: 'people', within: ['person'] },
+      { label: 'Teams', page: 'teams', within: ['team'] }
+    ]
+  },
+  {
     heading: 'Use',
     entries: [
       { label: 'Connect', page: 'connect' },
@@ -43,7 +50,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
 ]
 
 /** Pages of the console alone. */
-const consolePages: ReadonlySet<Page> = new Set<Page>(['me'])
+const consolePages: ReadonlySet<Page> = new Set<Page>(['me', 'people', 'person', 'teams', 'team'])
 
 /** Returns true if this mount has the page. */
 export const isServed = (page: Page): boolean => mount.isConsole || !consolePages.has(page)

@@ -7,7 +7,11 @@ const needs: Readonly<Partial<Record<Page, keyof Viewer['may']>>> = {
   'catalogue-server': 'audit',
   'new-server': 'administer',
   'new-group': 'administer',
-  diagnostics: 'audit'
+  diagnostics: 'audit',
+  people: 'audit',
+  person: 'audit',
+  teams: 'audit',
+  team: 'audit'
 }
 
 /** Returns true if the viewer may open the page; the gateway decides on each request of it all the same. */

@@ -228,6 +228,8 @@ export interface StoredUser extends StoredTokenHolder {
   /** False: suspended; none of the user's tokens and sign-ins is accepted */
   readonly active: boolean
   readonly source: UserSource
+  /** manual: an administrator gave the role; mapped: groups of the identity provider do, or nothing does */
+  readonly roleSource: 'manual' | 'mapped'
   readonly displayName: string | null
   readonly email: string | null
   /** Groups of the identity provider, as read at the last sign-in */

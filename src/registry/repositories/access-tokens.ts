@@ -226,10 +226,26 @@ async function readTokens(db: Db, userId: string): Promise<TokenRecord[]> {
   }))
 }
 
+/**
+ * Returns the last day on which each user was seen: a token was used, a client was connected or renewed, or the identity
+ * provider was asked. Users of whom nothing is known are absent.
+ */
+async function readLastDays(db: Db): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ user_id: string; day: string }>`
+    select user_id, max(day)::text as day from (
+      select user_id, last_used_on as day from access_tokens where user_id is not null and last_used_on is not null
+      union all select user_id, created_at::date from oauth_records where user_id is not null
+      union all select id, claims_at::date from users where claims_at is not null
+    ) as seen group by user_id`.execute(db)
+  return new Map(rows.map(({ user_id, day }) => [user_id, day]))
+}
+
 /** Access tokens outside of writes */
 export interface AccessTokenStore {
   /** Returns the tokens of a user, oldest first. */
   list(userId: string): Promise<TokenRecord[]>
+  /** Returns the last day (ISO) on which each user was seen, by id; users of whom nothing is known are absent. */
+  lastDays(): Promise<ReadonlyMap<string, string>>
   /** Queues the day of the last use of a token to be stored; returns at once and never throws. */
   recordUse(tokenId: string): void
   /** Stores the queued uses and stops. */
@@ -265,6 +281,7 @@ export function createAccessTokenStore(db: Db, onError: (error: unknown) => void
   const timer = setInterval(() => void flush().catch(onError), FLUSH_MS).unref()
   return {
     list: (userId) => withErrorTranslation(() => readTokens(db, userId)),
+    lastDays: () => withErrorTranslation(() => readLastDays(db)),
     recordUse(tokenId) {
       const today = dayOf(Date.now())
       if (today !== day || stored.size >= MAX_REMEMBERED) stored.clear()

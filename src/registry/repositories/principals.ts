@@ -261,7 +261,7 @@ const comparePrincipals = (a: StoredPrincipal, b: StoredPrincipal) => rank(a) - 
 async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> {
   const rows = await db
     .selectFrom('users')
-    .select(['id', 'name', 'role', 'active', 'revision', 'source', 'display_name', 'email', 'groups'])
+    .select(['id', 'name', 'role', 'active', 'revision', 'source', 'role_source', 'display_name', 'email', 'groups'])
     .select(['sessions_valid_from', 'claims_at', 'refused_at'])
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
@@ -272,16 +272,19 @@ async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> 
     .where(sql<boolean>`user_id = any(${ids}::uuid[])`)
     .execute()
   for (const { user_id, ...token } of found) tokens.get(user_id!)!.push(toStoredToken(token))
-  return rows.map(({ id, role, display_name, groups, sessions_valid_from, claims_at, refused_at, ...row }) => ({
-    id,
-    ...row,
-    kind: role,
-    displayName: display_name,
-    groups: JSON.parse(groups) as string[],
-    sessionsValidFrom: sessions_valid_from?.getTime() ?? null,
-    claimsAt: claims_at?.getTime() ?? null,
-    tokens: refused_at === null ? tokens.get(id)! : tokens.get(id)!.filter(({ kind }) => kind === 'static')
-  }))
+  return rows.map(
+    ({ id, role, role_source, display_name, groups, sessions_valid_from, claims_at, refused_at, ...row }) => ({
+      id,
+      ...row,
+      kind: role,
+      roleSource: role_source,
+      displayName: display_name,
+      groups: JSON.parse(groups) as string[],
+      sessionsValidFrom: sessions_valid_from?.getTime() ?? null,
+      claimsAt: claims_at?.getTime() ?? null,
+      tokens: refused_at === null ? tokens.get(id)! : tokens.get(id)!.filter(({ kind }) => kind === 'static')
+    })
+  )
 }
 
 async function readClients(db: Db, ids: readonly string[]): Promise<StoredClient[]> {

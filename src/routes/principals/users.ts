@@ -3,7 +3,16 @@ import { Type } from '@sinclair/typebox'
 import type { Role } from '../../domain/access/access.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { AccessToken } from '../../schemas/access-token.ts'
-import { IssuedUser, RoleInput, TokenInput, User, UserDetails, UserInput } from '../../schemas/principal.ts'
+import {
+  IssuedUser,
+  ListedUser,
+  ListUsersQuery,
+  RoleInput,
+  TokenInput,
+  User,
+  UserDetails,
+  UserInput
+} from '../../schemas/principal.ts'
 import { errorResponses, NameParam, ref, Text } from '../../schemas/shared.ts'
 import { userNameOf, withUsername } from '../mcpjungle.ts'
 
@@ -31,10 +40,15 @@ function addReads(app: App): void {
         tags,
         operationId: 'listUsers',
         summary: 'List users',
-        response: { 200: Type.Array(ref(User)) }
+        querystring: ListUsersQuery,
+        response: { 200: Type.Array(ref(ListedUser)) }
       }
     },
-    () => app.gateway.principals.users.list().map(withUsername)
+    async (request) => {
+      const { users: all } = app.gateway.principals
+      const found = request.query.include === undefined ? all.list() : await all.listDetails()
+      return found.map(withUsername)
+    }
   )
 
   app.get(
@@ -49,7 +63,7 @@ function addReads(app: App): void {
         response: { 200: ref(UserDetails), ...errorResponses(404) }
       }
     },
-    (request) => withUsername(app.gateway.principals.users.get(request.params.name))
+    async (request) => withUsername(await app.gateway.principals.users.get(request.params.name))
   )
 
   app.get(

@@ -1,0 +1,6 @@
+import { isLike } from '../../../src/domain/policy/glob.ts'
+import type { Policy } from '../../../src/schemas/policy.ts'
+
+/** Returns the policies that name a team, also by a prefix. */
+export const policiesNaming = (policies: readonly Policy[], team: string): readonly Policy[] =>
+  policies.filter(({ subjects }) => subjects.teams?.some((glob) => isLike(team, glob)))
