@@ -11,9 +11,9 @@ import { until } from '../until.ts'
 
 /**
  * Use of a block by a test. `start`: runs in its own terminal until the end; `run`: in the reader's terminal; `answer`:
- * the output of that; `client`: passed to clients.
+ * the output of that; `client`: passed to clients; `browser`: what the reader does in a browser.
  */
-type Use = 'start' | 'run' | 'answer' | 'client'
+type Use = 'start' | 'run' | 'answer' | 'client' | 'browser'
 
 /** A fenced block whose info string has a second word. */
 export interface Block {
@@ -21,7 +21,7 @@ export interface Block {
   readonly text: string
 }
 
-const uses: readonly Use[] = ['start', 'run', 'answer', 'client']
+const uses: readonly Use[] = ['start', 'run', 'answer', 'client', 'browser']
 
 export const readPage = (path: string) => readFileSync(join(root, path), 'utf8')
 
@@ -127,12 +127,14 @@ export interface Follow {
   /** URLs that answer once each `start` block is up, in order. */
   readonly services?: readonly string[]
   /** Called for each `client` block, with the configuration as a client on this machine would hold it. */
+  /** Called for each `browser` block. */
+  readonly onBrowser?: (text: string) => Promise<void>
   readonly onClient?: (configuration: string, terminal: (text: string) => Promise<string>) => Promise<void>
 }
 
 /** Follows the page as a reader would, block by block. */
 export async function follow(t: TestContext, blocks: readonly Block[], options: Follow): Promise<void> {
-  const { cwd, places, services = [], onClient } = options
+  const { cwd, places, services = [], onClient, onBrowser } = options
   const env = { ...cleanEnv(), ...options.env }
   env['PATH'] = `${join(toolsFolder, 'bin')}:${env['PATH']}`
   const terminal = openTerminal(t, cwd, env)
@@ -143,6 +145,7 @@ export async function follow(t: TestContext, blocks: readonly Block[], options: 
     if (block.use === 'start') await startService(t, text, cwd, env, urls.next().value!)
     else if (block.use === 'run') printed = await terminal(text)
     else if (block.use === 'answer') assertAnswer(printed, text)
+    else if (block.use === 'browser') await onBrowser?.(text)
     else await onClient?.(text, terminal)
   }
 }

@@ -7,6 +7,12 @@ import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { freshDataDir, addCleanup, tempDir } from '../store.ts'
 import { administer } from '../templates.ts'
+import type { Page } from 'playwright-core'
+import { launchBrowser, skip as noBrowser } from '../browser/browser.ts'
+import { connectClient } from '../fixtures/identity-provider/gateway.ts'
+import { startIdentityProvider } from '../fixtures/identity-provider/provider.ts'
+import { legacyBody } from '../integration/mcp-messages.ts'
+import { createBrowserSteps } from './browser-steps.ts'
 import { useConfiguration } from './client-config.ts'
 import { skip } from './enterprise.ts'
 import { freePort } from './harness.ts'
@@ -101,3 +107,62 @@ test('who follows the tutorial of the team gateway gets there, with every client
   })
   assert.deepEqual(used, byAll)
 })
+
+/** Signs in on the page of the provider in this process, which follows the first page of the console. */
+async function signInAtProvider(page: Page, person: string): Promise<void> {
+  await page.locator('input[name=login]').fill(person)
+  await page.locator('input[name=password]').fill('any')
+  await page.locator('button[type=submit], input[type=submit]').first().click()
+  const consent = page.locator('form[action$="/confirm"] button')
+  await page.locator('main h1').or(consent).first().waitFor()
+  if (await consent.isVisible()) await consent.click()
+  await page.locator('main h1').waitFor()
+}
+
+test(
+  'who follows the tutorial of the company gateway has people who sign in, a client by URL and an auditor who sees the calls',
+  { skip: noBrowser },
+  async (t) => {
+    const { url, env } = await reader(t)
+    const idp = await startIdentityProvider({ redirectUris: [`${url}/auth/callback`] })
+    addCleanup(t, () => idp.close())
+    const everything = await freePort()
+    const places: [string, string][] = [
+      ['http://localhost:8080', url],
+      ['https://idp.example.com', idp.issuer],
+      ['3001', String(everything)],
+      ['the-secret-of-the-client', idp.clientSecret]
+    ]
+    let calls = 0
+    await follow(t, blocksOf(readPage('docs/tutorials/company-gateway.md')), {
+      cwd,
+      env: { ...env, TOWPATH_DATA_DIR: await freshDataDir(t) },
+      places,
+      services: [`${url}/health`, `http://localhost:${everything}/mcp`],
+      onBrowser: createBrowserSteps(t, {
+        browser: await launchBrowser(t),
+        signIn: signInAtProvider,
+        onCopy: (name, text) => places.push([`${name}=twp_…`, `${name}=${text}`])
+      }),
+      async onClient(command) {
+        // Claude Code itself needs an account; a client without any registration does here what it does
+        const endpoint = /^claude mcp add --transport http towpath (\S+)$/.exec(command.trim())?.[1]
+        assert.equal(endpoint, `${url}/mcp`)
+        const provider = { ...idp, credentials: (login: string) => ({ login, password: 'any' }) }
+        const { tokens } = await connectClient({ url, publicUrl: url, provider })
+        const answer = await fetch(endpoint, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            authorization: `Bearer ${tokens.access_token}`
+          },
+          body: legacyBody('tools/call', { name: 'everything__echo', arguments: { message: 'from a client' } })
+        })
+        assert.match(await answer.text(), /Echo: from a client/)
+        calls++
+      }
+    })
+    assert.equal(calls, 1)
+  }
+)
