@@ -16,6 +16,7 @@ import type { Page, Route } from './router.ts'
 export type PageProps = Omit<Route, 'page'>
 
 /** Pages with schema forms are loaded on first use (budget: dashboard.md#budgets). */
+const Audit = lazy<PageProps>(async () => (await import('./pages/audit.tsx')).Audit)
 const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
 const Me = lazy<PageProps>(async () => (await import('./pages/me.tsx')).Me)
 const People = lazy<PageProps>(async () => (await import('./pages/people.tsx')).People)
@@ -50,7 +51,8 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   people: People,
   person: Person,
   teams: Teams,
-  team: Team
+  team: Team,
+  audit: Audit
 }
 
 /** Lists that stay mounted beside the open item. */

@@ -26,7 +26,8 @@ const patterns = {
   people: 'people',
   person: 'people/:name',
   teams: 'teams',
-  team: 'teams/:name'
+  team: 'teams/:name',
+  audit: 'audit'
 } as const
 
 export type Page = keyof typeof patterns

@@ -14,7 +14,10 @@ import type { EffectiveItem, Policy } from '../../src/schemas/policy.ts'
 import type { UserDetails } from '../../src/schemas/principal.ts'
 import type { Team } from '../../src/schemas/team.ts'
 import type { Range, Stats } from '../../src/schemas/stats.ts'
+import type { Static } from '@sinclair/typebox'
+import type { AuditFilter } from '../../src/schemas/audit.ts'
 import { path } from './api.ts'
+import type { AuditEntries } from './audit/audit-line.ts'
 import { parseJson } from './form/json.ts'
 import { source } from './store.ts'
 
@@ -54,6 +57,8 @@ export const stats = (range: Range) => source<Stats>(`${path('stats')}?range=${r
 export const calls = (filter: CallFilter) => source<CallsPage>(`${path('calls')}${search(filter)}`, ['calls'])
 export const causes = (query: CausesQuery) =>
   source<{ readonly causes: readonly CallCause[] }>(`${path('calls', 'causes')}${search(query)}`, ['calls'])
+export const audit = (filter: Static<typeof AuditFilter>) =>
+  source<AuditEntries>(`/api/v0/audit${search(filter)}`, ['audit'])
 export const call = (id: string) => source<CallEntry>(path('calls', id), [])
 
 /** The REST interface answers the pages of people: the same gate for programs and browsers. */

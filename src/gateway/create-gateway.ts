@@ -240,7 +240,9 @@ function createParts(options: GatewayOptions): GatewayParts {
   const tokenExpiry = createTokenExpiry(() => applier.reapply())
   live.onChange('release', ({ next }) => tokenExpiry.schedule(next.nextExpiry))
   const lapses = setInterval(live.endLapsedSignIns, LAPSE_CHECK_MS).unref()
-  live.onChange('notify', ({ previous, next }) => events.publish(...changedKinds(previous, next)))
+  // every change has its row in the audit log
+  live.onChange('notify', ({ previous, next }) => events.publish('audit', ...changedKinds(previous, next)))
+  registry.auditRows.onStored = () => events.publish('audit')
   registry.calls.onStored = () => events.publish('calls')
   const { registryUrl, allow } = config.catalogue
   const catalogue = createCatalogue({

@@ -176,6 +176,8 @@ export interface Registry {
    * rejects. Rejects with a 503 AppError if the row cannot be written; the server must then not be contacted.
    */
   beginAttempt(attempt: ContactAttempt): Promise<(end: ContactResult) => Promise<void>>
+  /** Tells of audit rows that come without a change, such as refusals: `onStored` is called after they are stored. */
+  readonly auditRows: { onStored: (() => void) | null }
   /** Returns rows of the audit log, newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
@@ -288,8 +290,12 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
   const { onError, queryTimeoutMs } = options
   const { db } = store
   const sync = createStateFollower({ store, onError })
+  const auditRows: Registry['auditRows'] = { onStored: null }
   const refusalLog = createRefusalLog({
-    write: (rows) => withErrorTranslation(() => insertRows(db, rows)),
+    async write(rows) {
+      await withErrorTranslation(() => insertRows(db, rows))
+      auditRows.onStored?.()
+    },
     onError
   })
   /** Rows already reported as undecryptable, so that each is reported once instead of at every use */
@@ -357,6 +363,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       withErrorTranslation,
       enqueue: refusalLog.enqueue
     }),
+    auditRows,
     audit: (query) => withErrorTranslation(() => readAudit(db, query)),
     calls: callLog,
     logs: { calls, audit: refusalLog.state },

@@ -37,7 +37,8 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
     heading: 'Administer',
     entries: [
       { label: 'People', page: 'people', within: ['person'] },
-      { label: 'Teams', page: 'teams', within: ['team'] }
+      { label: 'Teams', page: 'teams', within: ['team'] },
+      { label: 'Audit', page: 'audit' }
     ]
   },
   {
@@ -50,7 +51,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
 ]
 
 /** Pages of the console alone. */
-const consolePages: ReadonlySet<Page> = new Set<Page>(['me', 'people', 'person', 'teams', 'team'])
+const consolePages: ReadonlySet<Page> = new Set<Page>(['me', 'people', 'person', 'teams', 'team', 'audit'])
 
 /** Returns true if this mount has the page. */
 export const isServed = (page: Page): boolean => mount.isConsole || !consolePages.has(page)

@@ -11,7 +11,8 @@ const needs: Readonly<Partial<Record<Page, keyof Viewer['may']>>> = {
   people: 'audit',
   person: 'audit',
   teams: 'audit',
-  team: 'audit'
+  team: 'audit',
+  audit: 'audit'
 }
 
 /** Returns true if the viewer may open the page; the gateway decides on each request of it all the same. */

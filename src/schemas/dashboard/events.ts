@@ -11,7 +11,8 @@ export const ChangeKind = StringEnum([
   'calls',
   'in_flight',
   'sign_ins',
-  'people'
+  'people',
+  'audit'
 ])
 export type ChangeKind = Static<typeof ChangeKind>
 
