@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { registerClient } from '../fixtures/identity-provider/gateway.ts'
+import { startConsole, type Console } from '../integration/console-helpers.ts'
+import { registrationOf } from '../e2e/upstream.ts'
+import { hostile, startHostile } from './world.ts'
+
+const evil = Object.values(hostile).join(' ')
+
+/** Starts a console where every text that comes from outside is hostile. */
+export async function startHostileConsole(t: TestContext): Promise<Console> {
+  const console = await startConsole(t)
+  const { gateway } = console
+  const upstream = await startHostile(t)
+  const write = async (path: string, body: object) => {
+    const answer = await gateway.api('POST', path, body)
+    assert.equal(answer.status, 201, `${path} ${JSON.stringify(answer.body)}`)
+  }
+  await write('/servers', registrationOf('hostile', upstream))
+  await write('/servers?save=disabled', {
+    name: 'failing',
+    transport: 'stdio',
+    description: evil,
+    command: process.execPath,
+    args: ['-e', `console.error(${JSON.stringify(evil)}); process.exit(3)`]
+  })
+  await write('/policies', {
+    name: 'hostile-is-open',
+    effect: 'allow',
+    reason: evil,
+    targets: { servers: ['hostile', 'k8s'] }
+  })
+  await write('/tool-groups', { name: 'all', description: evil, included_servers: ['hostile', 'k8s'] })
+  await registerClient(gateway, { client_name: evil })
+  for (const role of ['admin', 'user'] as const) {
+    const body = { name: 'hostile__look', [hostile.image]: 'b' }
+    await console.send(role, 'POST', '/api/v0/tools/invoke', { body })
+  }
+  return console
+}
