@@ -23,6 +23,8 @@ const People = lazy<PageProps>(async () => (await import('./pages/people.tsx')).
 const Person = lazy<PageProps>(async () => (await import('./pages/person.tsx')).Person)
 const Teams = lazy<PageProps>(async () => (await import('./pages/teams.tsx')).Teams)
 const Team = lazy<PageProps>(async () => (await import('./pages/team.tsx')).Team)
+const Policies = lazy<PageProps>(async () => (await import('./pages/policies.tsx')).Policies)
+const PolicyPage = lazy<PageProps>(async () => (await import('./pages/policy.tsx')).PolicyPage)
 const Prompts = lazy<PageProps>(async () => (await import('./pages/prompts.tsx')).Prompts)
 const Resources = lazy<PageProps>(async () => (await import('./pages/resources.tsx')).Resources)
 const Tools = lazy<PageProps>(async () => (await import('./pages/tools.tsx')).Tools)
@@ -45,6 +47,9 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   group: GroupBuilder,
   calls: Calls,
   call: Calls,
+  policies: Policies,
+  'new-policy': PolicyPage,
+  policy: PolicyPage,
   diagnostics: Diagnostics,
   connect: Connect,
   me: Me,

@@ -11,7 +11,7 @@ import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
 import type { ConnectedClient } from '../../src/schemas/oauth-client.ts'
 import type { EffectiveItem, Policy } from '../../src/schemas/policy.ts'
-import type { UserDetails } from '../../src/schemas/principal.ts'
+import type { Client, UserDetails } from '../../src/schemas/principal.ts'
 import type { Team } from '../../src/schemas/team.ts'
 import type { Range, Stats } from '../../src/schemas/stats.ts'
 import type { Static } from '@sinclair/typebox'
@@ -65,6 +65,9 @@ export const call = (id: string) => source<CallEntry>(path('calls', id), [])
 export const ownSession = source<BrowserSession>('/api/v0/me/session', ['people'])
 export const ownTokens = source<readonly AccessToken[]>('/api/v0/me/tokens', ['people'])
 export const ownClients = source<readonly ConnectedClient[]>('/api/v0/me/clients', ['people'])
+export const policies = source<readonly Policy[]>('/api/v0/policies', ['policies'])
+export const policy = (name: string) => source<Policy>(`/api/v0/policies/${encodeURIComponent(name)}`, ['policies'])
+export const clients = source<readonly Client[]>('/api/v0/clients', ['people'])
 
 const userPath = (name: string, ...rest: readonly string[]) =>
   ['/api/v0/users', encodeURIComponent(name), ...rest].join('/')
@@ -75,12 +78,12 @@ export const userClients = (name: string) => source<readonly ConnectedClient[]>(
 export const effective = (name: string) =>
   source<readonly EffectiveItem[]>(`/api/v0/policies/effective${search({ user: name })}`, [
     'people',
+    'policies',
     'servers',
     'tools'
   ])
 export const teams = source<readonly Team[]>('/api/v0/teams', ['people'])
 export const team = (name: string) => source<Team>(`/api/v0/teams/${encodeURIComponent(name)}`, ['people'])
-export const policies = source<readonly Policy[]>('/api/v0/policies', [])
 
 const search = (filter: Readonly<Record<string, unknown>>): string => {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== '')

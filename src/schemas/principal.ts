@@ -29,6 +29,7 @@ const user = {
 }
 
 export const User = Type.Object(user, { $id: 'User' })
+export type User = Static<typeof User>
 
 const source = StringEnum(['static', 'local', 'jit', 'scim'], {
   description: 'Origin: an access token, an invitation, the first sign-in, or a SCIM client'
@@ -197,5 +198,6 @@ const record = {
 }
 
 export const Client = Type.Object(record, { $id: 'Client' })
+export type Client = Static<typeof Client>
 
 export const IssuedClient = Type.Object({ ...record, access_token: IssuedToken }, { $id: 'IssuedClient' })

@@ -38,6 +38,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
     entries: [
       { label: 'People', page: 'people', within: ['person'] },
       { label: 'Teams', page: 'teams', within: ['team'] },
+      { label: 'Policies', page: 'policies', within: ['policy', 'new-policy'] },
       { label: 'Audit', page: 'audit' }
     ]
   },
@@ -51,7 +52,10 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
 ]
 
 /** Pages of the console alone. */
-const consolePages: ReadonlySet<Page> = new Set<Page>(['me', 'people', 'person', 'teams', 'team', 'audit'])
+const consolePages: ReadonlySet<Page> = new Set<Page>([
+  ...(['me', 'people', 'person', 'teams', 'team', 'audit'] as const),
+  ...(['policies', 'policy', 'new-policy'] as const)
+])
 
 /** Returns true if this mount has the page. */
 export const isServed = (page: Page): boolean => mount.isConsole || !consolePages.has(page)

@@ -12,7 +12,10 @@ const needs: Readonly<Partial<Record<Page, keyof Viewer['may']>>> = {
   person: 'audit',
   teams: 'audit',
   team: 'audit',
-  audit: 'audit'
+  audit: 'audit',
+  policies: 'audit',
+  policy: 'audit',
+  'new-policy': 'administer'
 }
 
 /** Returns true if the viewer may open the page; the gateway decides on each request of it all the same. */

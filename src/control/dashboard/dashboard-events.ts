@@ -43,9 +43,10 @@ export function createDashboardEvents(batchMs = BATCH_MS): DashboardEvents {
 /** Returns the kinds of data that differ between two catalogs. */
 export function changedKinds(before: Catalog, next: Catalog): ChangeKind[] {
   const isSame = <T>(a: readonly T[], b: readonly T[]) => a.length === b.length && a.every((each, i) => each === b[i])
-  const people: ChangeKind[] =
-    isSame(before.principals, next.principals) && isSame(before.people.teams, next.people.teams) ? [] : ['people']
-  if (!isSame(before.servers, next.servers))
-    return ['servers', 'tools', 'prompts', 'resources', 'tool_groups', ...people]
-  return isSame(before.groups, next.groups) ? people : ['tool_groups', ...people]
+  const kinds: ChangeKind[] = isSame(before.policies, next.policies) ? [] : ['policies']
+  if (!isSame(before.principals, next.principals) || !isSame(before.people.teams, next.people.teams))
+    kinds.push('people')
+  if (!isSame(before.servers, next.servers)) kinds.push('servers', 'tools', 'prompts', 'resources', 'tool_groups')
+  else if (!isSame(before.groups, next.groups)) kinds.push('tool_groups')
+  return kinds
 }

@@ -12,7 +12,8 @@ export const ChangeKind = StringEnum([
   'in_flight',
   'sign_ins',
   'people',
-  'audit'
+  'audit',
+  'policies'
 ])
 export type ChangeKind = Static<typeof ChangeKind>
 

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { startConsole, type Console, type ViewerRole } from '../integration/console-helpers.ts'
+import { addCleanup } from '../store.ts'
+import { findBarriers, launchBrowser, overflowOf, requireBuild, resize, skip, waitForData } from './browser.ts'
+
+const HOSTILE = '<img src=x onerror="window.__x=1">'
+
+/** Opens a browser with the session of a role; `complaints` is what its content policy refused, and errors of scripts. */
+async function openPage(t: TestContext, browser: Browser, console: Console, role: ViewerRole) {
+  const context = await browser.newContext({ reducedMotion: 'reduce', viewport: { width: 1_440, height: 900 } })
+  context.setDefaultTimeout(30_000)
+  addCleanup(t, () => context.close())
+  const [name, value] = console.cookieOf(role).split(/=(.*)/s) as [string, string]
+  await context.addCookies([{ name, value, url: console.gateway.url }])
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(String(error.stack)))
+  page.on('console', (message) => {
+    if (/Content Security Policy|TrustedHTML|Refused/.test(message.text())) complaints.push(message.text())
+  })
+  return { page, complaints }
+}
+
+const start = async (t: TestContext) => {
+  requireBuild()
+  const console = await startConsole(t)
+  return { console, browser: await launchBrowser(t) }
+}
+
+/** Opens a page of the console, and waits for its heading and data. */
+async function goTo(page: Page, { gateway }: Console, hash: string, heading: string): Promise<void> {
+  await page.goto(`${gateway.url}/console/${hash}`)
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+  await waitForData(page)
+}
+
+/** Checks the page as it stands in both colour schemes, wide and on a phone. */
+async function checkPage(page: Page, name: string): Promise<void> {
+  for (const width of [1_440, 390]) {
+    await resize(page, width)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      assert.deepEqual(await findBarriers(page), [], `${name}, ${width}, ${colorScheme}`)
+      const folder = process.env.SCREENSHOTS
+      if (folder) await page.screenshot({ path: `${folder}-${name}-${width}-${colorScheme}.png`, fullPage: true })
+    }
+    assert.equal(await overflowOf(page), 0, `${name}, ${width}`)
+    const wide = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.tw')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)`
+    )
+    assert.deepEqual(wide, [], `${name}, ${width}: tables that scroll sideways`)
+  }
+  await resize(page, 1_440)
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
+const inDialog = (page: Page, action: string) => page.getByRole('dialog').getByRole('button', { name: action }).click()
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+/** Calls a tool as the user; returns its name. */
+async function callTool(console: Console): Promise<string> {
+  const { tools } = (await (await console.send('user', 'GET', '/api/console/tools')).json()) as {
+    tools: readonly { canonical_name: string }[]
+  }
+  const name = tools[0]!.canonical_name
+  const answer = await console.send('user', 'POST', '/api/v0/tools/invoke', { body: { name } })
+  assert.equal(answer.status, 200, await answer.text())
+  return name
+}
+
+test(
+  'an administrator writes a policy with the form, asks why, tries it on the last day and enforces it',
+  { skip },
+  async (t) => {
+    const { console, browser } = await start(t)
+    const tool = await callTool(console)
+    const { page, complaints } = await openPage(t, browser, console, 'admin')
+    await goTo(page, console, '#/policies', 'Policies')
+    await page.getByText('User a-user may use everything of k8s').waitFor()
+    await checkPage(page, 'policies')
+
+    await page.getByRole('link', { name: 'New policy' }).click()
+    await page.getByRole('heading', { level: 1, name: 'New policy' }).waitFor()
+    await page.getByLabel('Name', { exact: true }).fill('nobody-calls')
+    await press(page, 'Deny')
+    await page.getByLabel('Who: others').selectOption({ label: 'Users' })
+    await page.getByLabel('Users', { exact: true }).fill('a-user, b-user')
+    await page.getByLabel('Servers', { exact: true }).fill('k8s')
+    await page.getByLabel('Reason').fill(HOSTILE)
+    await page.getByText('User a-user or b-user may not use everything of k8s.').waitFor()
+    await press(page, 'Add condition')
+    await page.getByLabel('Argument of condition 1').fill('namespace')
+    await page.getByLabel('Value of condition 1').fill('staging, dev')
+    await page.getByText('may not use everything of k8s when namespace is staging or dev.').waitFor()
+    await checkPage(page, 'new-policy')
+
+    // the text is the other view of the same policy
+    await page.getByRole('tab', { name: 'Text' }).click()
+    const text = page.getByLabel('Policy', { exact: true })
+    const written = JSON.parse(await text.inputValue()) as Record<string, unknown>
+    assert.deepEqual(written, {
+      name: 'nobody-calls',
+      effect: 'deny',
+      mode: 'observe',
+      subjects: { users: ['a-user', 'b-user'] },
+      targets: { servers: ['k8s'] },
+      when: 'args.namespace in ["staging", "dev"]',
+      reason: HOSTILE
+    })
+    await text.fill('{"name": 5}')
+    await page.getByText('"name" must be a text.').waitFor()
+    await page.getByRole('tab', { name: 'Form' }).click()
+    await page.getByText('Mend the text first').waitFor()
+    const { when: _when, ...plain } = written
+    await text.fill(JSON.stringify(plain))
+    await page.getByRole('tab', { name: 'Form' }).click()
+    await page.getByText('User a-user or b-user may not use everything of k8s.').waitFor()
+    assert.equal(await page.getByLabel('Argument of condition 1').count(), 0)
+    await press(page, 'Save policy')
+    await page.getByRole('heading', { level: 1, name: 'nobody-calls' }).waitFor()
+    await waitForData(page)
+    await page.getByText('Observed', { exact: true }).waitFor()
+
+    await press(page, 'Try on the last day')
+    await page.getByText('Of 1 call of the last day, 1 would be denied').waitFor()
+    await checkPage(page, 'policy-trial')
+
+    const question = new URLSearchParams({ view: 'why', who: 'user', caller: 'a-user', kind: 'tool', item: tool })
+    await goTo(page, console, `#/policies?${question}`, 'Policies')
+    await page.getByRole('heading', { name: `a-user can use ${tool}` }).waitFor()
+    await page.getByText('observed, without effect').waitFor()
+
+    await goTo(page, console, '#/policies/nobody-calls', 'nobody-calls')
+    await press(page, 'Enforce policy')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Of 1 call of the last day, 1 would be denied').waitFor()
+    await checkPage(page, 'policy-enforce')
+    await inDialog(page, 'Enforce policy')
+    await page.getByText('Enforced', { exact: true }).waitFor()
+    const refused = await console.send('user', 'POST', '/api/v0/tools/invoke', { body: { name: tool } })
+    assert.notEqual(refused.status, 200)
+
+    await goTo(page, console, '#/policies?view=why', 'Policies')
+    await page.getByLabel('Name', { exact: true }).fill('a-user')
+    await page.getByLabel('Name of the tool').fill(tool)
+    await page.getByLabel('Arguments').fill('{"namespace": "dev"}')
+    await press(page, 'Explain')
+    await page.getByRole('heading', { name: `a-user cannot use ${tool}` }).waitFor()
+    await page.getByText('A policy denies it.').waitFor()
+    await page.getByText('it decided').waitFor()
+    await checkPage(page, 'policies-why')
+    assert.doesNotMatch(page.url(), /namespace/, 'arguments are not in the address')
+
+    await goTo(page, console, '#/policies/nobody-calls', 'nobody-calls')
+    await press(page, 'Delete')
+    await page.getByRole('dialog').getByRole('term').getByText('Newly allowed').waitFor()
+    await inDialog(page, 'Delete policy')
+    await page.getByRole('heading', { level: 1, name: 'Policies' }).waitFor()
+    await page.getByText('User a-user may use everything of k8s').waitFor()
+    assert.equal(await page.getByRole('row', { name: /nobody-calls/ }).count(), 0)
+    assert.equal(await page.evaluate('globalThis.__x'), undefined)
+    assert.deepEqual(complaints, [])
+  }
+)
+
+test('an auditor reads policies and asks why, and a user is told who can help', { skip }, async (t) => {
+  const { console, browser } = await start(t)
+  const made = await console.send('admin', 'POST', '/api/v0/policies', {
+    body: {
+      name: 'hostile',
+      effect: 'deny',
+      mode: 'observe',
+      subjects: { groups: [HOSTILE, 'hid\u200bden'] },
+      reason: HOSTILE
+    }
+  })
+  assert.equal(made.status, 201, await made.text())
+  const { page, complaints } = await openPage(t, browser, console, 'auditor')
+  await goTo(page, console, '#/policies', 'Policies')
+  await page.getByText(HOSTILE.replaceAll('"', '\\"')).waitFor()
+  for (const name of ['New policy', 'Save policy', 'Delete', 'Enforce policy', 'Try on the last day'])
+    assert.equal(await page.getByText(name, { exact: true }).count(), 0, name)
+  await checkPage(page, 'policies-auditor')
+  await goTo(page, console, '#/policies/hostile', 'hostile')
+  await page.getByText(`Callers are told: ${HOSTILE}`).waitFor()
+  for (const name of ['Save policy', 'Delete', 'Enforce policy', 'Try on the last day'])
+    assert.equal(await page.getByRole('button', { name }).count(), 0, name)
+  await checkPage(page, 'policy-auditor')
+  await goTo(page, console, '#/new/policy', 'Not for your role')
+  await goTo(page, console, '#/policies?view=why&caller=a-user&item=k8s__none', 'Policies')
+  await page.getByText('No server offers it.').waitFor()
+  assert.equal(await page.evaluate('globalThis.__x'), undefined)
+  assert.deepEqual(complaints, [])
+
+  const user = await openPage(t, browser, console, 'user')
+  await goTo(user.page, console, '#/policies', 'Not for your role')
+  await user.page.getByText('administrators and auditors').waitFor()
+  assert.equal(await user.page.getByRole('link', { name: 'Policies' }).count(), 0)
+})
