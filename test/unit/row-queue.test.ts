@@ -102,3 +102,25 @@ test('closing writes what is queued; what it cannot write it says', async (t) =>
   second.fill(1)
   assert.equal(second.database.tries, 1, 'nothing is tried after the close')
 })
+
+test('the close waits for a slow database as long as it takes rows', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { queue, fill, batches, database } = start(t)
+  fill(3 * BATCH)
+  let writeOn = () => {}
+  const holdNext = () => void (database.held = new Promise<void>((resolve) => (writeOn = resolve)))
+  holdNext()
+  let lost: number | undefined
+  const closed = queue.close().then((count) => (lost = count))
+  await new Promise(setImmediate)
+  for (let written = 1; written <= 3; written++) {
+    t.mock.timers.tick(1_900)
+    const next = writeOn
+    holdNext()
+    next()
+    await new Promise(setImmediate)
+    assert.equal(batches.length, written)
+  }
+  await closed
+  assert.equal(lost, 0)
+})

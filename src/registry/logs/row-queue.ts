@@ -4,8 +4,8 @@ import { withTimeout } from '../../lib/with-timeout.ts'
 const MAX_QUEUED = 10_000
 const BATCH_DELAY_MS = 250
 const RETRY_MS = 1_000
-/** A slow database gets its rows; one that is down rejects at once */
-const CLOSE_MS = 10_000
+/** Longest wait for a batch while the queue closes: a slow database gets all rows, a frozen one none */
+const CLOSE_MS = 2_000
 
 export interface RowQueueOptions<T> {
   /** Rejects with a 503 AppError while the database is unreachable. */
@@ -31,7 +31,7 @@ export interface RowQueue<T> extends QueueState {
   push(row: T): void
   /** Adds a row even if the queue is full, for rows that report lost ones. */
   forcePush(row: T): void
-  /** Writes the queued rows, for a limited time, and resolves with the number of lost rows. */
+  /** Writes the queued rows as long as the database takes them, and resolves with the number of lost rows. */
   close(): Promise<number>
 }
 
@@ -114,7 +114,12 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       reportDropped()
       isClosed = true
       clearTimeout(timer)
-      await withTimeout(CLOSE_MS, finish())
+      let isFinished = false
+      const finished = finish().then(() => (isFinished = true))
+      for (let before = Number.POSITIVE_INFINITY; !isFinished && queue.length < before;) {
+        before = queue.length
+        await withTimeout(CLOSE_MS, finished)
+      }
       return queue.length + unreported
     }
   }
