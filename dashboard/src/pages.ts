@@ -23,6 +23,8 @@ const People = lazy<PageProps>(async () => (await import('./pages/people.tsx')).
 const Person = lazy<PageProps>(async () => (await import('./pages/person.tsx')).Person)
 const Teams = lazy<PageProps>(async () => (await import('./pages/teams.tsx')).Teams)
 const Team = lazy<PageProps>(async () => (await import('./pages/team.tsx')).Team)
+const McpClients = lazy<PageProps>(async () => (await import('./pages/mcp-clients.tsx')).McpClients)
+const OAuthClients = lazy<PageProps>(async () => (await import('./pages/oauth-clients.tsx')).OAuthClients)
 const Policies = lazy<PageProps>(async () => (await import('./pages/policies.tsx')).Policies)
 const PolicyPage = lazy<PageProps>(async () => (await import('./pages/policy.tsx')).PolicyPage)
 const Prompts = lazy<PageProps>(async () => (await import('./pages/prompts.tsx')).Prompts)
@@ -47,6 +49,8 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   group: GroupBuilder,
   calls: Calls,
   call: Calls,
+  'mcp-clients': McpClients,
+  'oauth-clients': OAuthClients,
   policies: Policies,
   'new-policy': PolicyPage,
   policy: PolicyPage,

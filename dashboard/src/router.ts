@@ -20,6 +20,8 @@ const patterns = {
   group: 'groups/:name',
   calls: 'calls',
   call: 'calls/:id',
+  'mcp-clients': 'clients',
+  'oauth-clients': 'oauth-clients',
   policies: 'policies',
   'new-policy': 'new/policy',
   policy: 'policies/:name',

@@ -9,7 +9,7 @@ import type { SkillsView } from '../../src/schemas/dashboard/skills.ts'
 import type { ServerDetails, ServersView } from '../../src/schemas/dashboard/servers.ts'
 import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
-import type { ConnectedClient } from '../../src/schemas/oauth-client.ts'
+import type { ConnectedClient, RegisteredClient } from '../../src/schemas/oauth-client.ts'
 import type { EffectiveItem, Policy } from '../../src/schemas/policy.ts'
 import type { Client, UserDetails } from '../../src/schemas/principal.ts'
 import type { Team } from '../../src/schemas/team.ts'
@@ -67,6 +67,7 @@ export const ownTokens = source<readonly AccessToken[]>('/api/v0/me/tokens', ['p
 export const ownClients = source<readonly ConnectedClient[]>('/api/v0/me/clients', ['people'])
 export const policies = source<readonly Policy[]>('/api/v0/policies', ['policies'])
 export const policy = (name: string) => source<Policy>(`/api/v0/policies/${encodeURIComponent(name)}`, ['policies'])
+export const oauthClients = source<readonly RegisteredClient[]>('/api/v0/oauth_clients?limit=1000', ['people'])
 export const clients = source<readonly Client[]>('/api/v0/clients', ['people'])
 
 const userPath = (name: string, ...rest: readonly string[]) =>

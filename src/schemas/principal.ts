@@ -29,7 +29,6 @@ const user = {
 }
 
 export const User = Type.Object(user, { $id: 'User' })
-export type User = Static<typeof User>
 
 const source = StringEnum(['static', 'local', 'jit', 'scim'], {
   description: 'Origin: an access token, an invitation, the first sign-in, or a SCIM client'

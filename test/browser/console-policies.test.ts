@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import { connectClient, registerClient } from '../fixtures/identity-provider/gateway.ts'
 import { startConsole, type Console, type ViewerRole } from '../integration/console-helpers.ts'
 import { addCleanup } from '../store.ts'
 import { findBarriers, launchBrowser, overflowOf, requireBuild, resize, skip, waitForData } from './browser.ts'
 
 const HOSTILE = '<img src=x onerror="window.__x=1">'
+const ACCEPT = 'application/json, text/event-stream'
+const INITIALIZE = JSON.stringify({
+  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bot', version: '1' } }
+})
 
 /** Opens a browser with the session of a role; `complaints` is what its content policy refused, and errors of scripts. */
 async function openPage(t: TestContext, browser: Browser, console: Console, role: ViewerRole) {
@@ -198,4 +204,93 @@ test('an auditor reads policies and asks why, and a user is told who can help', 
   await goTo(user.page, console, '#/policies', 'Not for your role')
   await user.page.getByText('administrators and auditors').waitFor()
   assert.equal(await user.page.getByRole('link', { name: 'Policies' }).count(), 0)
+})
+
+test('an administrator makes, changes, rotates and deletes an MCP client', { skip }, async (t) => {
+  const { console, browser } = await start(t)
+  const { page, complaints } = await openPage(t, browser, console, 'admin')
+  const tokenShown = async () => {
+    await page.getByText('Copy it now').waitFor()
+    const token = (await page.locator('dialog code.url').textContent())!
+    await inDialog(page, 'Close')
+    return token
+  }
+  const isAccepted = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: ACCEPT }
+    const answer = await fetch(`${console.gateway.url}/mcp`, { method: 'POST', headers, body: INITIALIZE })
+    await answer.body?.cancel()
+    return answer.status
+  }
+  await goTo(page, console, '#/clients', 'MCP clients')
+  await page.getByText('There are no MCP clients yet').waitFor()
+  await press(page, 'New client')
+  await page.getByLabel('Name', { exact: true }).fill('deploy-bot')
+  await page.getByLabel('Description').fill(HOSTILE)
+  await page.getByLabel('k8s').check()
+  await checkPage(page, 'mcp-client-new')
+  await inDialog(page, 'Create client')
+  const first = await tokenShown()
+  assert.equal(await isAccepted(first), 200)
+  await page
+    .getByRole('row', { name: /deploy-bot/ })
+    .getByText('k8s')
+    .waitFor()
+  await checkPage(page, 'mcp-clients')
+  assert.equal((await page.content()).includes(first), false, 'the token is shown once')
+
+  await press(page, 'deploy-bot')
+  await page.getByLabel('All servers').check()
+  await inDialog(page, 'Save client')
+  await page
+    .getByRole('row', { name: /deploy-bot/ })
+    .getByText('all servers')
+    .waitFor()
+  await press(page, 'deploy-bot')
+  await inDialog(page, 'Rotate token')
+  await page.getByRole('heading', { name: 'Rotate the token of deploy-bot?' }).waitFor()
+  await inDialog(page, 'Rotate token')
+  const second = await tokenShown()
+  assert.deepEqual([await isAccepted(first), await isAccepted(second)], [401, 200])
+
+  const auditor = await openPage(t, browser, console, 'auditor')
+  await goTo(auditor.page, console, '#/clients', 'MCP clients')
+  await auditor.page.getByRole('row', { name: /deploy-bot/ }).waitFor()
+  for (const name of ['New client', 'deploy-bot'])
+    assert.equal(await auditor.page.getByRole('button', { name }).count(), 0, name)
+
+  await press(page, 'deploy-bot')
+  await inDialog(page, 'Delete')
+  await inDialog(page, 'Delete client')
+  await page.getByText('There are no MCP clients yet').waitFor()
+  assert.equal(await isAccepted(second), 401)
+  assert.equal(await page.evaluate('globalThis.__x'), undefined)
+  assert.deepEqual([...complaints, ...auditor.complaints], [])
+})
+
+test('an administrator sees for whom programs act, approves one and removes it', { skip }, async (t) => {
+  const { console, browser } = await start(t)
+  await connectClient(console.gateway)
+  await registerClient(console.gateway, { client_name: `Coder ${HOSTILE}` })
+  const { page, complaints } = await openPage(t, browser, console, 'admin')
+  await goTo(page, console, '#/oauth-clients', 'OAuth clients')
+  const connected = page.getByRole('row', { name: /A test client/ })
+  await connected.getByRole('link', { name: 'alice' }).waitFor()
+  await connected.getByText('mcp', { exact: true }).waitFor()
+  const waiting = page.getByRole('row', { name: /Coder/ })
+  await waiting.getByText(`Coder ${HOSTILE}`).waitFor()
+  await waiting.getByText('nobody').waitFor()
+  await checkPage(page, 'oauth-clients')
+  await waiting.getByRole('button', { name: /^Approve/ }).click()
+  await waiting.getByText('Approved', { exact: true }).waitFor()
+
+  const auditor = await openPage(t, browser, console, 'auditor')
+  await goTo(auditor.page, console, '#/oauth-clients', 'OAuth clients')
+  await auditor.page.getByRole('row', { name: /A test client/ }).waitFor()
+  assert.equal(await auditor.page.getByRole('button', { name: /^(?:Approve|Remove)/ }).count(), 0)
+
+  await connected.getByRole('button', { name: /^Remove/ }).click()
+  await inDialog(page, 'Remove')
+  await connected.waitFor({ state: 'detached' })
+  assert.equal(await page.evaluate('globalThis.__x'), undefined)
+  assert.deepEqual([...complaints, ...auditor.complaints], [])
 })

@@ -38,6 +38,8 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
     entries: [
       { label: 'People', page: 'people', within: ['person'] },
       { label: 'Teams', page: 'teams', within: ['team'] },
+      { label: 'MCP clients', page: 'mcp-clients' },
+      { label: 'OAuth clients', page: 'oauth-clients' },
       { label: 'Policies', page: 'policies', within: ['policy', 'new-policy'] },
       { label: 'Audit', page: 'audit' }
     ]
@@ -54,7 +56,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
 /** Pages of the console alone. */
 const consolePages: ReadonlySet<Page> = new Set<Page>([
   ...(['me', 'people', 'person', 'teams', 'team', 'audit'] as const),
-  ...(['policies', 'policy', 'new-policy'] as const)
+  ...(['mcp-clients', 'oauth-clients', 'policies', 'policy', 'new-policy'] as const)
 ])
 
 /** Returns true if this mount has the page. */

@@ -13,6 +13,8 @@ const needs: Readonly<Partial<Record<Page, keyof Viewer['may']>>> = {
   teams: 'audit',
   team: 'audit',
   audit: 'audit',
+  'mcp-clients': 'audit',
+  'oauth-clients': 'audit',
   policies: 'audit',
   policy: 'audit',
   'new-policy': 'administer'

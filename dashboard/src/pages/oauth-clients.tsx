@@ -1,0 +1,260 @@
+import { useSignal, type Signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { ConnectedClient, RegisteredClient } from '../../../src/schemas/oauth-client.ts'
+import { change, send, type ApiError } from '../api.ts'
+import { useApp, useSource } from '../app-context.ts'
+import {
+  lastRenewed,
+  MAX_PEOPLE,
+  programsOf,
+  readConnections,
+  type Connection,
+  type Program
+} from '../clients/connections.ts'
+import { plural } from '../format.ts'
+import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { SortedTable, type Column } from '../table/sorted-table.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { PageHead } from '../ui/page-head.tsx'
+import { AsyncContent, EmptyPanel, ErrorPanel } from '../ui/panels.tsx'
+import { Status } from '../ui/status.tsx'
+import { Ago } from '../ui/time.tsx'
+import { UntrustedText, untrustedText } from '../ui/untrusted-text.tsx'
+
+const hostOf = (uri: string): string => (URL.canParse(uri) ? new URL(uri).host || new URL(uri).protocol : uri)
+const titleOf = ({ name, id }: Program): string => untrustedText(name ?? id)
+
+const Name = ({ program: { id, name, registered } }: { program: Program }) => (
+  <>
+    <span class="name">
+      <UntrustedText text={name ?? id} />
+    </span>
+    <span class="help blk wrap">
+      {name !== undefined && <UntrustedText text={id} />}
+      {registered && (
+        <>
+          {' '}
+          answers go to <UntrustedText text={[...new Set(registered.redirect_uris.map(hostOf))].join(', ')} />
+        </>
+      )}
+    </span>
+  </>
+)
+
+const scopesOf = ({ endpoints }: ConnectedClient): string =>
+  [...new Set(endpoints.flatMap(({ scopes }) => scopes))].join(', ')
+
+const People = ({ connections }: { connections: readonly Connection[] }) => (
+  <>
+    {connections.length === 0 && <span class="muted">nobody</span>}
+    {connections.map(({ person, given }) => (
+      <span key={`${person} ${given.id}`} class="blk">
+        <a href={link('person', person)}>
+          <UntrustedText text={person} />
+        </a>{' '}
+        <span class="muted">
+          <UntrustedText text={scopesOf(given)} />
+        </span>
+      </span>
+    ))}
+  </>
+)
+
+const stateText = ({ registered }: Program): string => {
+  if (registered === undefined) return 'Not registered here'
+  return registered.approved ? 'Approved' : 'Not approved'
+}
+
+const State = ({ program }: { program: Program }) => (
+  <Status tone={program.registered ? (program.registered.approved ? 'ok' : 'warn') : 'off'} word={stateText(program)} />
+)
+
+const columns: readonly Column<Program>[] = [
+  {
+    key: 'name',
+    label: 'Program',
+    kind: 'wrap',
+    value: titleOf,
+    cell: (program) => <Name program={program} />
+  },
+  {
+    key: 'people',
+    label: 'For whom, with which rights',
+    kind: 'opt2 wrap',
+    value: ({ connections }) => connections.length,
+    cell: ({ connections }) => <People connections={connections} />
+  },
+  {
+    key: 'renewed',
+    label: 'Last renewed',
+    kind: 'opt',
+    value: lastRenewed,
+    cell: (program) => {
+      const at = lastRenewed(program)
+      return at === undefined ? '—' : <Ago at={at} />
+    }
+  },
+  { key: 'state', label: 'State', kind: 'wrap', value: stateText, cell: (program) => <State program={program} /> }
+]
+
+const path = (id: string, ...rest: readonly string[]) =>
+  ['/api/v0/oauth_clients', encodeURIComponent(id), ...rest].join('/')
+
+function actionsFor(asked: Signal<Program | undefined>, approve: (program: Program) => void): Column<Program> {
+  return {
+    key: 'actions',
+    label: 'Actions',
+    cell: (program) =>
+      program.registered && (
+        <div class="actions right">
+          {!program.registered.approved && (
+            <button
+              type="button"
+              class="btn sm"
+              aria-label={`Approve ${titleOf(program)}`}
+              onClick={() => approve(program)}
+            >
+              Approve
+            </button>
+          )}
+          <button
+            type="button"
+            class="btn quiet sm"
+            aria-label={`Remove ${titleOf(program)}`}
+            onClick={() => (asked.value = program)}
+          >
+            Remove
+          </button>
+        </div>
+      )
+  }
+}
+
+/** Reads the grants of people to programs, again whenever the people or the registered programs change. */
+function useConnections(
+  people: readonly { readonly name: string }[],
+  registered: readonly RegisteredClient[] | undefined,
+  failure: Signal<ApiError | undefined>
+) {
+  const found = useSignal<readonly Connection[] | undefined>(undefined)
+  useEffect(() => {
+    let isGone = false
+    const read = async (name: string) => {
+      const answer = await send<readonly ConnectedClient[]>('GET', sources.userClients(name).path)
+      return answer.body
+    }
+    readConnections(
+      people.map(({ name }) => name),
+      read
+    )
+      .then((all) => {
+        if (!isGone) found.value = all
+      })
+      .catch((error: unknown) => {
+        if (!isGone) failure.value = error as ApiError
+      })
+    return () => {
+      isGone = true
+    }
+  }, [people, registered, found, failure])
+  return found
+}
+
+interface ProgramsProps {
+  readonly programs: readonly Program[]
+  readonly query: PageProps['query']
+}
+
+function Programs({ programs, query }: ProgramsProps) {
+  const { store, viewer, notice } = useApp()
+  const asked = useSignal<Program | undefined>(undefined)
+  const failure = useSignal<ApiError | undefined>(undefined)
+  const finish = async (text: string) => {
+    notice.value = text
+    await Promise.all([store.open(sources.oauthClients).load(), store.refresh(new Set(['people']))])
+  }
+  const approve = async (program: Program) => {
+    failure.value = undefined
+    try {
+      await change('POST', path(program.id, 'approve'))
+      await finish(`${titleOf(program)} is approved`)
+    } catch (error) {
+      failure.value = error as ApiError
+    }
+  }
+  const remove = async (program: Program) => {
+    await change('DELETE', path(program.id))
+    await finish(`${titleOf(program)} is removed`)
+  }
+  if (programs.length === 0)
+    return (
+      <EmptyPanel title="No program has registered yet">
+        <p>Programs register themselves when a person connects them by URL. They appear here with the people.</p>
+      </EmptyPanel>
+    )
+  const actions = actionsFor(asked, (program) => void approve(program))
+  return (
+    <>
+      {failure.value && <ErrorPanel title="The program was not approved." error={failure.value} />}
+      <SortedTable
+        label="OAuth clients"
+        rows={programs}
+        columns={viewer.value.may.administer ? [...columns, actions] : columns}
+        keyOf={({ id }) => id}
+        query={query}
+      />
+      {asked.value && (
+        <Confirm
+          title="Remove this program?"
+          action="Remove"
+          onConfirm={() => remove(asked.value!)}
+          onClose={() => (asked.value = undefined)}
+        >
+          <p>
+            <strong>
+              <UntrustedText text={asked.value.name ?? asked.value.id} />
+            </strong>{' '}
+            loses at once what {plural(asked.value.connections.length, 'person', 'people')} gave to it: tokens,
+            sessions, streams and calls. It can register again.
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+function Joined({ query }: Pick<PageProps, 'query'>) {
+  const clients = useSource(sources.oauthClients)
+  const users = useSource(sources.users)
+  const failure = useSignal<ApiError | undefined>(undefined)
+  const people = users.data.value
+  const connections = useConnections(people ?? NOBODY, clients.data.value, failure)
+  return (
+    <AsyncContent resource={clients} subject="The OAuth clients">
+      {(registered) => (
+        <>
+          {failure.value && <ErrorPanel title="The people could not be loaded." error={failure.value} />}
+          {people !== undefined && people.length > MAX_PEOPLE && (
+            <p class="banner warn">The programs of the first {plural(MAX_PEOPLE, 'person', 'people')} are shown.</p>
+          )}
+          <Programs programs={programsOf(registered, connections.value ?? [])} query={query} />
+        </>
+      )}
+    </AsyncContent>
+  )
+}
+
+const NOBODY: readonly never[] = []
+
+/** Programs that people let in, with their rights and the time of the last renewal. */
+export const OAuthClients = ({ query }: PageProps) => (
+  <>
+    <PageHead
+      title="OAuth clients"
+      sub="Programs that people connect by URL. They say their names themselves, and nobody has checked them."
+    />
+    <Joined query={query} />
+  </>
+)
