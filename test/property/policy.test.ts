@@ -56,10 +56,12 @@ const item: fc.Arbitrary<PolicyItem> = fc
     server: fc.constantFrom(...servers),
     name: fc.constantFrom(...names),
     alias: fc.constantFrom(undefined, 'x', 'other'),
-    readOnly: fc.constantFrom(undefined, true, false, 'yes')
+    readOnly: fc.constantFrom(undefined, true, false, 'yes'),
+    isTrusted: fc.boolean()
   })
-  .map(({ kind, server, name, alias, readOnly }) => ({
-    ...{ kind, server: { name: server }, name, alias: alias ?? name },
+  .map(({ kind, server, name, alias, readOnly, isTrusted }) => ({
+    ...{ kind, name, alias: alias ?? name },
+    server: { name: server, ...(isTrusted && { trustsAnnotations: true }) },
     stored: { definition: JSON.stringify({ annotations: { readOnlyHint: readOnly } }) }
   }))
 
@@ -98,7 +100,7 @@ function isInGroups({ kind, server, name, alias }: PolicyItem, globs: readonly s
 }
 
 /** Tells naively if a rule matches, without its condition. */
-function matches({ enabled, subjects, targets }: PolicyRule, by: Subject, on: PolicyItem): boolean {
+function matches({ enabled, effect, subjects, targets }: PolicyRule, by: Subject, on: PolicyItem): boolean {
   const { users = [], roles = [], groups: inGroups = [], teams = [], clients = [], oauth_clients = [] } = subjects
   const isPerson = by.kind !== 'client'
   const asPerson =
@@ -126,6 +128,8 @@ function matches({ enabled, subjects, targets }: PolicyRule, by: Subject, on: Po
   if (hasNames && !isOneOf(on.name, own) && !isOneOf(on.alias, own)) return false
   const wanted = targets.annotations?.readOnly
   if (wanted === undefined) return true
+  // what a server says of its tools opens nothing unless an administrator vouches for it
+  if (effect === 'allow' && !on.server.trustsAnnotations) return false
   const { annotations } = JSON.parse(on.stored!.definition) as { annotations: { readOnlyHint?: unknown } }
   return on.kind === 'tool' && (annotations.readOnlyHint === true) === wanted
 }
