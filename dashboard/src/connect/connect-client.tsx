@@ -8,7 +8,8 @@ import {
   type Snippet
 } from '../../../src/domain/clients/snippets.ts'
 import { useSource } from '../app-context.ts'
-import { gateway, mount, TOKEN_VARIABLE } from '../mount.ts'
+import { mount, TOKEN_VARIABLE } from '../mount.ts'
+import { link } from '../router.ts'
 import { plural } from '../format.ts'
 import * as sources from '../sources.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -85,8 +86,8 @@ const WayChoice = ({ client, way, onSelect }: WayChoiceProps) => (
       </p>
     ) : (
       <p class="help">
-        Make a token with <code>towpath --registry {gateway.address} token create NAME --scopes mcp</code> and keep it
-        in the variable <code>{TOKEN_VARIABLE}</code>. Whoever has it acts as you.
+        Make a token of scope <code>mcp</code> on the page <a href={link('me')}>Me</a> and keep it in the variable{' '}
+        <code>{TOKEN_VARIABLE}</code>. Whoever has it acts as you.
       </p>
     )}
   </div>
