@@ -51,11 +51,13 @@ test('an interface calls a tool of its server by the name that the server gave i
   const routes = [...(await routesTo(t, mcp)), ...(await routesTo(t, mcp, 'both'))]
   await assertCalls(routes, { refresh: 'alpha', save: 'beta', alpha__refresh: 'alpha' })
   assert.deepEqual(calledTools(alpha), Array(2 * routes.length).fill('refresh'))
-  const { calls } = (await mcp.app.inject('/api/v0/calls?server=alpha&limit=100')).json<{
-    calls: { server: string; item: string; outcome: string }[]
-  }>()
+  type Calls = { calls: { server: string; item: string; outcome: string }[] }
+  const calls = await until('the calls are logged', async () => {
+    const { calls: found } = (await mcp.app.inject('/api/v0/calls?server=alpha&limit=100')).json<Calls>()
+    return found.length >= 2 * routes.length ? found : undefined
+  })
   assert.deepEqual(
-    [...new Set(calls.map(({ server, item, outcome }) => `${server} ${item} ${outcome}`))],
+    [...new Set(calls!.map(({ server, item, outcome }) => `${server} ${item} ${outcome}`))],
     ['alpha refresh ok']
   )
   const lists = await routes[0]!.request('tools/list')
