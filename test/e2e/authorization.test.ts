@@ -12,6 +12,8 @@ const { paths } = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) a
 
 /** Routes for the role user: http-contract.md 5.4 and later decisions. All others are for administrators. */
 const forUsers = new Set([
+  'GET /api/v0/calls',
+  'GET /api/v0/calls/{id}',
   'GET /api/v0/servers',
   'GET /api/v0/servers/{name}',
   'GET /api/v0/tools',

@@ -74,7 +74,7 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
 
   const created = await admin(['create', 'user', 'dev', '--access-token-stdin', '--json'], { input: 'd'.repeat(20) })
   assert.deepEqual(created.json, userRecord('dev'))
-  const details = { source: 'static', groups: [], teams: [] }
+  const details = { source: 'static', groups: [], teams: [], role_reason: 'manual' }
   assert.deepEqual((await admin(['get', 'user', 'dev', '--json'])).json, { ...userRecord('dev'), ...details })
   assert.equal((await admin(['get', 'user', 'dve'])).code, 3)
 
