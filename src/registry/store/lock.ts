@@ -91,17 +91,19 @@ async function waitForOwner(path: string, owner: Owner): Promise<'stale' | 'held
   const end = performance.now() + (isHere && owner.pid === process.pid ? 0 : EXIT_GRACE_MS)
   for (;;) {
     if (!(await isOwner(path, owner))) return 'changed'
-    const looksStale = await isStale(path, owner)
+    const beat = await lastBeat(path)
+    // the owner may have given the folder away since
+    if (beat === 0) return 'changed'
+    const looksStale = await isStale(owner, beat)
     // on another host only a silence that this process has watched counts: clocks may differ, or jump
     if (looksStale && isHere) return 'stale'
-    if ((await lastBeat(path)) !== firstBeat || (!looksStale && !isHere)) return 'held'
+    if (beat !== firstBeat || (!looksStale && !isHere)) return 'held'
     if (performance.now() >= end) return looksStale ? 'stale' : 'held'
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }
 
-async function isStale(path: string, owner: Owner): Promise<boolean> {
-  const beat = await lastBeat(path)
+async function isStale(owner: Owner, beat: number): Promise<boolean> {
   if (owner.host !== hostname()) return Date.now() - beat > STALE_AFTER_MS
   // After a restart of the machine or container, the pid may belong to another process, which started after the last
   // heartbeat.
@@ -142,6 +144,7 @@ async function startTimeOf(pid: number): Promise<number> {
   }
 }
 
+/** Returns the time of the last heartbeat, in milliseconds since 1970; 0 if there is no lock. */
 async function lastBeat(path: string): Promise<number> {
   try {
     return (await stat(path)).mtimeMs
