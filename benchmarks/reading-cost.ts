@@ -51,8 +51,7 @@ export type Reader = (chunks: Buffer[]) => unknown
 
 const readOwn: Reader = (chunks) => {
   const bytes = copyToScratch(chunks)
-  const { limits } = checkMessage(bytes)
-  return quickResult(bytes, ID, limits, chunks)
+  return quickResult(bytes, ID, checkMessage(bytes), chunks)
 }
 
 interface OldPieces {

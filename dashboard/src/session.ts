@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import type { ConsoleSession } from '../../src/schemas/dashboard/session.ts'
 
 /** Who looks at the pages. In development mode everybody may do everything. */
-export type Viewer = Pick<ConsoleSession, 'name' | 'may' | 'administrators' | 'teams'> & {
+export type Viewer = Pick<ConsoleSession, 'name' | 'may' | 'administrators' | 'teams' | 'sign_in'> & {
   readonly role: ConsoleSession['role'] | 'development'
   readonly method?: ConsoleSession['method']
   readonly publicUrl?: string
@@ -13,14 +13,18 @@ export const developer: Viewer = {
   role: 'development',
   teams: [],
   may: { call: true, audit: true, administer: true },
+  sign_in: { password: false, static_token: false },
   administrators: []
 }
 
 /** Returns the viewer of the console's session. */
-export const viewerOf = ({ name, role, teams, may, administrators, method, public_url }: ConsoleSession): Viewer => ({
-  ...{ name, role, teams, may, administrators, publicUrl: public_url },
-  ...(method === undefined ? {} : { method })
-})
+export const viewerOf = ({ method, public_url, ...session }: ConsoleSession): Viewer => {
+  const { name, role, teams, may, sign_in, administrators } = session
+  return {
+    ...{ name, role, teams, may, sign_in, administrators, publicUrl: public_url },
+    ...(method === undefined ? {} : { method })
+  }
+}
 
 /** Value of the header `X-Towpath-CSRF`; '' in development mode. */
 export const csrfToken = signal('')

@@ -9,7 +9,7 @@ import type { SkillsView } from '../../src/schemas/dashboard/skills.ts'
 import type { ServerDetails, ServersView } from '../../src/schemas/dashboard/servers.ts'
 import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
-import type { ConnectedClient, RegisteredClient } from '../../src/schemas/oauth-client.ts'
+import type { ConnectedClient, OAuthGrantPage, RegisteredClient } from '../../src/schemas/oauth-client.ts'
 import type { EffectiveItem, Policy } from '../../src/schemas/policy.ts'
 import type { Client, UserDetails } from '../../src/schemas/principal.ts'
 import type { Team } from '../../src/schemas/team.ts'
@@ -68,6 +68,9 @@ export const ownClients = source<readonly ConnectedClient[]>('/api/v0/me/clients
 export const policies = source<readonly Policy[]>('/api/v0/policies', ['policies'])
 export const policy = (name: string) => source<Policy>(`/api/v0/policies/${encodeURIComponent(name)}`, ['policies'])
 export const oauthClients = source<readonly RegisteredClient[]>('/api/v0/oauth_clients?limit=1000', ['people'])
+const GRANTS = '/api/v0/oauth_grants?limit=1000'
+export const oauthGrants = source<OAuthGrantPage>(GRANTS, ['people'])
+export const oauthGrantsAfter = (cursor: string) => source<OAuthGrantPage>(`${GRANTS}&cursor=${cursor}`, ['people'])
 export const clients = source<readonly Client[]>('/api/v0/clients', ['people'])
 
 const userPath = (name: string, ...rest: readonly string[]) =>

@@ -1,3 +1,4 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Configuration, ErrorOut, JWKS, KoaContextWithOIDC, Provider as ProviderType } from 'oidc-provider'
@@ -218,6 +219,29 @@ export interface AuthorizationServer {
   handle(request: IncomingMessage, response: ServerResponse, origin: RequestOrigin): Promise<void>
 }
 
+/** Requests of the library that run in this process, for all its gateways: they share its storage. */
+let runningRequests = 0
+
+/**
+ * Returns a function that runs requests of the library. The library keeps their contexts in an AsyncLocalStorage, which
+ * slows every promise of the process by hooks from its first use on, at least in Node.js 20: a call took a fifth longer
+ * after one person had signed in. So the storage is disabled whenever no request of the library is running.
+ */
+async function createRunner(): Promise<(work: () => Promise<void>) => Promise<void>> {
+  // @ts-expect-error the types of the library do not cover this file
+  const { default: contexts } = (await import('oidc-provider/lib/helpers/als.js')) as {
+    default: AsyncLocalStorage<unknown>
+  }
+  return async (work) => {
+    runningRequests++
+    try {
+      await work()
+    } finally {
+      if (--runningRequests === 0) contexts.disable()
+    }
+  }
+}
+
 /** Creates the authorization server (OAuth 2.1, RFC 8414, 7591, 8707, 9207, 7009). */
 export async function createAuthorizationServer(options: ProviderOptions): Promise<AuthorizationServer> {
   const library = await loadLibrary(options.warn)
@@ -235,6 +259,7 @@ export async function createAuthorizationServer(options: ProviderOptions): Promi
   provider.on('server_error', (_context, error) => options.onError(error))
   provider.use(showErrorBeforeRedirect as never)
   const callback = provider.callback()
+  const run = await createRunner()
   const { host, protocol, pathname } = new URL(options.publicUrl)
   return {
     provider,
@@ -247,7 +272,7 @@ export async function createAuthorizationServer(options: ProviderOptions): Promi
       request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
       // a reverse proxy takes the path of the public URL away
       Object.assign(request, { baseUrl: pathname.replace(/\/$/, '') })
-      await callback(request, response)
+      await run(async () => callback(request, response))
     }
   }
 }

@@ -7,7 +7,7 @@ import type { TokenRecord } from '../registry/repositories/access-tokens.ts'
 import type { Registry } from '../registry/registry.ts'
 import { auditChange } from './audit-change.ts'
 import { requireTokenRights, requireWholeAccount, userIdOf } from './own-account.ts'
-import { hashToken, newToken, type IssuedToken } from './tokens.ts'
+import { hashToken, newToken, type IssuedToken } from '../lib/tokens.ts'
 
 /** An access token in REST answers. */
 export interface AccessTokenRecord extends TokenRecord {

@@ -7,7 +7,7 @@ import type { ClientUpdate } from '../registry/repositories/principals.ts'
 import type { Registry } from '../registry/registry.ts'
 import { auditChange } from './audit-change.ts'
 import { parseKeys, type KeysInput } from './client-keys.ts'
-import { hashToken, newToken, type IssuedToken } from './tokens.ts'
+import { hashToken, newToken, type IssuedToken } from '../lib/tokens.ts'
 
 /** An MCP client in REST answers. */
 export interface ClientRecord {

@@ -10,7 +10,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { SignedIn } from '../catalog/people.ts'
 import { auditChange } from './audit-change.ts'
 import { createClients, type Clients } from './clients.ts'
-import { hashToken, newToken, type IssuedToken } from './tokens.ts'
+import { hashToken, newToken, type IssuedToken } from '../lib/tokens.ts'
 
 /** A user in REST answers (http-contract.md#clients-and-users). */
 export interface UserRecord extends UserConfig {
@@ -79,8 +79,8 @@ export interface Users {
 export interface Principals {
   readonly users: Users
   readonly clients: Clients
-  /** Returns the caller with this access token. */
-  callerOf(token: string): Caller | undefined
+  /** Returns the caller with the static or personal access token that has this SHA-256 (`hashToken`). */
+  callerOf(tokenHash: Buffer): Caller | undefined
   /** Returns the caller of a verified token or browser session; undefined if it has ended or the user may not sign in. */
   signedInCaller(signedIn: SignedIn): Caller | undefined
   /** Tests if the token or sign-in that the caller authenticated with is still valid, and the role the same. */
@@ -231,8 +231,8 @@ export const createPrincipals = (
   users: createUsers(registry, catalog, roleGroups),
   clients: createClients(registry, catalog),
 
-  callerOf(token) {
-    const caller = catalog().caller(hashToken(token))
+  callerOf(tokenHash) {
+    const caller = catalog().caller(tokenHash)
     if (caller && caller.kind !== 'client') registry.accessTokens.recordUse(caller.tokenId!)
     return caller
   },

@@ -3,6 +3,8 @@ import type { Catalog } from '../catalog/catalog.ts'
 
 /** Callers of sign-ins that are kept; beyond it the one that was seen longest ago ends. */
 const MAX_LEASES = 20_000
+/** Time in which a caller that comes again keeps its place in the order, which would cost a hundredth of a call. */
+const SEEN_MS = 1_000
 /** Time after the expiry of a token in which its client can come with the next one. */
 const GRACE_MS = 60_000
 
@@ -23,22 +25,32 @@ export interface SignInLeases {
 interface Lease {
   readonly caller: Caller
   expiresAt: number
+  /** Time of its last renewal, in milliseconds since 1970. */
+  seenAt: number
 }
 
 export function createSignInLeases(now: () => number = Date.now): SignInLeases {
   // in the order of their last renewal
   const leases = new Map<string, Lease>()
+  const byCaller = new WeakMap<Caller, Lease>()
   const idOf = ({ key, signIn }: Caller) => `${key} ${Buffer.from(signIn!.credential).toString('hex')}`
   return {
     renew(caller) {
+      const seenAt = now()
+      const last = byCaller.get(caller)
+      if (last && seenAt - last.seenAt < SEEN_MS) return
       const id = idOf(caller)
       const known = leases.get(id)
       leases.delete(id)
+      if (known) byCaller.delete(known.caller)
       const expiresAt = Math.max(known?.expiresAt ?? 0, caller.signIn!.expiresAt)
-      leases.set(id, { caller, expiresAt })
+      const lease = { caller, expiresAt, seenAt }
+      leases.set(id, lease)
+      byCaller.set(caller, lease)
       if (leases.size <= MAX_LEASES) return
       const [oldest] = leases.values()
       oldest!.expiresAt = 0
+      byCaller.delete(oldest!.caller)
     },
     removeEnded(catalog) {
       const ended = new Set<string>()
@@ -50,6 +62,7 @@ export function createSignInLeases(now: () => number = Date.now): SignInLeases {
           continue
         }
         leases.delete(id)
+        byCaller.delete(caller)
         ended.add(caller.key)
       }
       for (const key of kept) ended.delete(key)

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { SignedIn } from '../catalog/people.ts'
+import { hashToken } from '../lib/tokens.ts'
 import { networkOf } from '../domain/network/client-address.ts'
 import { AppError } from '../lib/errors.ts'
 import { createQuota } from '../lib/quota.ts'
@@ -26,9 +26,10 @@ export interface AccessTokens {
   isJwt(token: string): boolean
   /**
    * Verifies signature, issuer, type and times; the audience is checked by the route. Rejects with a 503 AppError if it
-   * cannot be told now. `address`: of the client.
+   * cannot be told now. `address`: of the client; `hash`: result of `hashToken`, which takes a tenth of the time of a call
+   * if it is done twice.
    */
-  check(token: string, address: string): TokenCheck
+  check(token: string, address: string, hash?: Buffer): TokenCheck
 }
 
 /** Verified token. */
@@ -75,8 +76,8 @@ export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCac
   }
   return {
     isJwt: (token) => token.length <= maxLength && /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(token),
-    check(token, address) {
-      const id = createHash('sha256').update(token).digest('base64')
+    check(token, address, hash = hashToken(token)) {
+      const id = hash.toString('latin1')
       const found = known.get(id)
       if (found) {
         const { signedIn, isCurrent } = found

@@ -25,8 +25,19 @@ export class Payload {
   #latin1: string | null
   #buffers: BufferList | null
   #offsets: MemberOffsets | null
+  /**
+   * False if the text escapes no character from U+0040 to U+007F, so that a search for the text of a key finds it; true
+   * if it may.
+   */
+  readonly mayEscapeLetters: boolean
 
-  private constructor(latin1: string | null, buffers: BufferList | null, found: MemberOffsets | null) {
+  private constructor(
+    latin1: string | null,
+    buffers: BufferList | null,
+    found: MemberOffsets | null,
+    mayEscapeLetters = true
+  ) {
+    this.mayEscapeLetters = mayEscapeLetters
     this.#latin1 = latin1
     this.#buffers = buffers
     this.#offsets = found
@@ -37,13 +48,13 @@ export class Payload {
     return new Payload(null, [bytes], found)
   }
 
-  static ofBuffers(buffers: BufferList, found: MemberOffsets | null = null): Payload {
-    return new Payload(null, buffers, found)
+  static ofBuffers(buffers: BufferList, found: MemberOffsets | null = null, mayEscapeLetters = true): Payload {
+    return new Payload(null, buffers, found, mayEscapeLetters)
   }
 
   /** `text` holds one character per byte. */
-  static ofLatin1(text: string, found: MemberOffsets | null = null): Payload {
-    return new Payload(text, null, found)
+  static ofLatin1(text: string, found: MemberOffsets | null = null, mayEscapeLetters = true): Payload {
+    return new Payload(text, null, found, mayEscapeLetters)
   }
 
   /** Encodes any text as UTF-8. */
@@ -109,7 +120,9 @@ export class Payload {
     const found = all.findLast((member) => member.key === key)
     if (!found) return undefined
     const part = this.#slice(found.start - base, found.end - base)
-    return typeof part === 'string' ? Payload.ofLatin1(part) : Payload.ofBuffers(part)
+    return typeof part === 'string'
+      ? Payload.ofLatin1(part, null, this.mayEscapeLetters)
+      : Payload.ofBuffers(part, null, this.mayEscapeLetters)
   }
 
   /**

@@ -24,6 +24,8 @@ export const FOUND_CONTROL_SPACE = 1
 export const FOUND_SUSPECT = 2
 /** Result bit of `check`: an escape or a surrogate pair continues after the end. */
 export const FOUND_UNFINISHED = 4
+/** Result bit of `check`: a `\uXXXX` for a character from U+0040 to U+007F, which need not be escaped. */
+export const FOUND_LETTER_ESCAPE = 8
 
 /** Bytes scanned together: one bit each in a 64-bit number. */
 export const BLOCK = 64
@@ -58,6 +60,8 @@ const isHex = (bytes: Code) => v128.or(isBetween(bytes, '0', '9'), isBetween(low
 /** Test the second digit of a high surrogate (8 to b) and of a low surrogate (c to f); the first digit of both is d. */
 const is8ToB = (bytes: Code) => v128.or(isBetween(bytes, '8', '9'), isBetween(lowerCase(bytes), 'a', 'b'))
 const isCToF = (bytes: Code) => isBetween(lowerCase(bytes), 'c', 'f')
+/** Tests the third digit of a character from U+0040 to U+007F; the first two are zeros. */
+const is4To7 = (bytes: Code) => isBetween(bytes, '4', '7')
 const isByte = (bytes: Code, byte: number) => i8x16.eq(bytes, v128.splat(byte))
 
 /** Returns a mask with a bit for each byte of the block that passes the test. */
@@ -91,9 +95,19 @@ const findEscaped = (slashes: Local, carry: Local, escaped: Local, starts: Local
 }
 
 /** State carried to the next block as masks of its first bytes; stored in globals between the parts of a text. */
-const carryNames = ['escape', 'hex', 'second', 'low'] as const
+const carryNames = ['escape', 'hex', 'second', 'low', 'unit', 'zero', 'zeros'] as const
 type CarryLocals = Readonly<Record<(typeof carryNames)[number], Local>>
-const escapeNames = ['escaped', 'starts', 'units', 'hexDigits', 'firstDigits', 'secondDigits', 'lows'] as const
+const escapeNames = [
+  'escaped',
+  'starts',
+  'units',
+  'hexDigits',
+  'firstDigits',
+  'secondDigits',
+  'lows',
+  'firstZeros',
+  'secondZeros'
+] as const
 type EscapeLocals = Readonly<Record<(typeof escapeNames)[number], Local>>
 
 const locals = <const T extends string>(names: readonly T[], local: (type: ValueType) => Local) =>
@@ -103,8 +117,28 @@ const returnSuspect = returnValue(i32.const(FOUND_SUSPECT))
 const mask = (vectors: readonly Local[], test: (bytes: Code) => Code, among: Code) =>
   i64.and(among, maskOf(vectors, test))
 
+/** Finds escapes of characters from U+0040 to U+007F. The carried masks are those of the previous block's last byte. */
+const findLetters = (vectors: readonly Local[], carried: CarryLocals, own: EscapeLocals, found: Local): Code[] => {
+  const { units, firstZeros, secondZeros } = own
+  const isZero = (bytes: Code) => isByte(bytes, code('0'))
+  return [
+    firstZeros.set(mask(vectors, isZero, or(shl(units.get, 1), carried.unit.get))),
+    carried.unit.set(shr(units.get, 63)),
+    when(
+      isNonZero(or(firstZeros.get, carried.zero.get, carried.zeros.get)),
+      secondZeros.set(mask(vectors, isZero, or(shl(firstZeros.get, 1), carried.zero.get))),
+      carried.zero.set(shr(firstZeros.get, 63)),
+      when(
+        isNonZero(mask(vectors, is4To7, or(shl(secondZeros.get, 1), carried.zeros.get))),
+        found.set(i32.or(found.get, i32.const(FOUND_LETTER_ESCAPE)))
+      ),
+      carried.zeros.set(shr(secondZeros.get, 63))
+    )
+  ]
+}
+
 /** Checks the digits of `\uXXXX`, and that surrogates are paired: their second digits are six bytes apart. */
-const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: EscapeLocals): Code[] => {
+const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: EscapeLocals, found: Local): Code[] => {
   const { units, hexDigits, firstDigits, secondDigits, lows } = own
   return [
     hexDigits.set(or(carried.hex.get, ...[1, 2, 3, 4].map((by) => shl(units.get, by)))),
@@ -122,18 +156,25 @@ const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: Escape
       carried.second.set(shr(firstDigits.get, 63)),
       carried.low.set(shr(secondDigits.get, 58))
     ),
+    ...findLetters(vectors, carried, own, found),
     carried.hex.set(or(...[60, 61, 62, 63].map((by) => shr(units.get, by))))
   ]
 }
 
 /** Checks the escapes of a block, given the mask of its backslashes. */
-const checkEscapes = (vectors: readonly Local[], slashes: Local, carried: CarryLocals, own: EscapeLocals): Code[] => {
+const checkEscapes = (
+  vectors: readonly Local[],
+  slashes: Local,
+  carried: CarryLocals,
+  own: EscapeLocals,
+  found: Local
+): Code[] => {
   const { escaped, starts, units } = own
   return [
     ...findEscaped(slashes, carried.escape, escaped, starts),
     when(isNonZero(mask(vectors, (bytes) => isByte(mayBeEscaped(bytes), 0), escaped.get)), returnSuspect),
     units.set(mask(vectors, (bytes) => isByte(bytes, code('u')), escaped.get)),
-    when(isNonZero(or(units.get, carried.hex.get, carried.low.get)), ...checkUnits(vectors, carried, own))
+    when(isNonZero(or(units.get, carried.hex.get, carried.low.get)), ...checkUnits(vectors, carried, own, found))
   ]
 }
 
@@ -168,7 +209,7 @@ const check = func('check', 2, ([at, end], local) => {
             anyOf(vectors, (bytes) => v128.andnot(isControl(bytes), isWhite(bytes))),
             returnSuspect
           ),
-          found.set(i32.const(FOUND_CONTROL_SPACE))
+          found.set(i32.or(found.get, i32.const(FOUND_CONTROL_SPACE)))
         ),
         slashes.set(i64.const(0n)),
         // cheaper than the mask, which most blocks do not need
@@ -178,7 +219,7 @@ const check = func('check', 2, ([at, end], local) => {
         ),
         when(
           isNonZero(or(slashes.get, carried.escape.get, carried.hex.get, carried.low.get)),
-          ...checkEscapes(vectors, slashes, carried, own)
+          ...checkEscapes(vectors, slashes, carried, own, found)
         ),
         at!.set(i32.add(at!.get, i32.const(BLOCK))),
         br(0)

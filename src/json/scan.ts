@@ -56,8 +56,8 @@ function scanParts(bytes: Buffer): number {
 }
 
 /**
- * Scans a text for control characters and invalid escapes. Returns 0 or `FOUND_CONTROL_SPACE`; the bit `FOUND_SUSPECT`
- * means that the text must be checked character by character.
+ * Scans a text for control characters and invalid escapes. Returns a set of `FOUND_CONTROL_SPACE` and
+ * `FOUND_LETTER_ESCAPE`; the bit `FOUND_SUSPECT` means that the text must be checked character by character.
  */
 export function scanText(bytes: Buffer): number {
   if (!scan) return FOUND_SUSPECT

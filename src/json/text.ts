@@ -1,12 +1,17 @@
 import { BACKSLASH, LOWER_U, SPACE } from './characters.ts'
-import { FOUND_SUSPECT, FOUND_CONTROL_SPACE } from './scan-module.ts'
+import { FOUND_CONTROL_SPACE, FOUND_LETTER_ESCAPE, FOUND_SUSPECT } from './scan-module.ts'
 import { scanText } from './scan.ts'
 import { syntaxError } from './json.ts'
 
-/** Result bits of `checkText`: line breaks or tabs, which are valid between values only; lone surrogates. */
+/**
+ * Result bits of `checkText`: line breaks or tabs, which are valid between values only; lone surrogates; escapes of
+ * characters from U+0040 to U+007F.
+ */
 export const HAS_CONTROL_SPACE = FOUND_CONTROL_SPACE
 export const HAS_LONE_SURROGATES = 2
+export const HAS_LETTER_ESCAPES = FOUND_LETTER_ESCAPE
 
+const [FOUR, SEVEN] = [0x34, 0x37]
 const CONTROL = 1
 const WHITE = 2
 
@@ -90,35 +95,40 @@ function checkControls(bytes: Buffer): boolean {
 /** Characters scanned before a call of `indexOf`, which costs as much as scanning this many. */
 const NEAR = 24
 
-/** Tests for lone surrogates; throws JsonError on an invalid escape. `first`: offset of the first backslash. */
-function checkEscapes(bytes: Buffer, first: number): boolean {
+/**
+ * Tests for lone surrogates and escapes of letters; returns their bits. Throws JsonError on an invalid escape. `first`:
+ * offset of the first backslash.
+ */
+function checkEscapes(bytes: Buffer, first: number): number {
   const text = bytes.toString('latin1')
   const { length } = text
-  let hasLoneSurrogates = false
+  let found = 0
   for (let i = first; i >= 0;) {
+    const third = text.charCodeAt(i + 4)
+    if (third >= FOUR && third <= SEVEN && text.startsWith('u00', i + 1)) found |= HAS_LETTER_ESCAPES
     i = skipEscape(text, i)
     if (i < 0) {
-      hasLoneSurrogates = true
+      found |= HAS_LONE_SURROGATES
       i = -i
     }
     const near = Math.min(i + NEAR, length)
     while (i < near && text.charCodeAt(i) !== BACKSLASH) i++
     if (i === near) i = text.indexOf('\\', i)
   }
-  return hasLoneSurrogates
+  return found
 }
 
 /** Does the same as `checkText` character by character, so that errors have a position. Accepts lone surrogates. */
 export function checkEachCharacter(bytes: Buffer): number {
   const spaced = checkControls(bytes) ? HAS_CONTROL_SPACE : 0
   const escape = bytes.indexOf(BACKSLASH)
-  return escape >= 0 && checkEscapes(bytes, escape) ? spaced | HAS_LONE_SURROGATES : spaced
+  return escape < 0 ? spaced : spaced | checkEscapes(bytes, escape)
 }
 
 /**
  * Checks the characters of a JSON text without its structure: no control characters but line breaks and tabs, and only
- * valid escapes. Returns 0 for most messages, or the bits `HAS_CONTROL_SPACE` and `HAS_LONE_SURROGATES`. Throws
- * JsonError.
+ * valid escapes. Returns 0 for most messages, or the bits `HAS_CONTROL_SPACE`, `HAS_LONE_SURROGATES` and
+ * `HAS_LETTER_ESCAPES`. Throws JsonError.
  */
 export function checkText(bytes: Buffer): number {
   const found = scanText(bytes)

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config/config.ts'
+import { hashToken } from '../lib/tokens.ts'
 import { accessProblem, isAdministrator, type Access } from '../domain/access/access.ts'
 import { parseCredentials, type Credentials } from '../domain/credentials.ts'
 import { NOT_INITIALIZED } from '../domain/error-codes.ts'
@@ -183,11 +184,12 @@ export default fp<AuthOptions>(
     const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | Promise<Caller> => {
       const credentials = parseCredentials(request.raw.rawHeaders)
       if (credentials.kind === 'token') {
-        const caller = app.gateway.principals.callerOf(credentials.token)
+        const hash = hashToken(credentials.token)
+        const caller = app.gateway.principals.callerOf(hash)
         if (caller) return caller
         const tokens = (app.identity ?? app.external)?.accessTokens
         if (tokens?.isJwt(credentials.token)) {
-          const checked = tokens.check(credentials.token, request.address)
+          const checked = tokens.check(credentials.token, request.address, hash)
           // never "invalid_token", for which clients throw a token away
           if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
           const orRefuse = (signedIn: SignedIn | null) =>

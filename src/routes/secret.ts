@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseCredentials } from '../domain/credentials.ts'
 import { unauthorized } from '../lib/errors.ts'
-import { hashToken } from '../control/tokens.ts'
+import { hashToken } from '../lib/tokens.ts'
 
 /** Throws AppError 401 unless the request carries `secret` as its bearer token. `name` appears in the message. */
 export function checkSecret(secret: string, name: string, { raw }: FastifyRequest, reply: FastifyReply): void {

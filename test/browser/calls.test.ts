@@ -122,6 +122,49 @@ test('calls in flight are counted, and the list does not move while it is scroll
   })
 })
 
+test('charts tell their values under the pointer and by keyboard', { skip }, async () => {
+  const { gateway, visit } = await setUp()
+  await visit('#/calls', async (page) => {
+    for (const [hash, name, range] of [
+      ['#/calls', 'Latency', '24h'],
+      ['#/overview', 'Calls', '24h']
+    ] as const) {
+      await navigate(page, hash)
+      const probe = page.getByRole('slider', { name: `Values of the chart ${name}` })
+      const told = async () => (await probe.getAttribute('aria-valuetext')) ?? ''
+      const last = Number(await probe.getAttribute('aria-valuemax'))
+      /** Returns the calls of all buckets together, read by keyboard from left to right. */
+      const readAll = async () => {
+        let sum = 0
+        await probe.press('Home')
+        for (let at = 0; at <= last; at++) {
+          await waitForValue(String(at), async () => (await probe.getAttribute('aria-valuenow')) ?? '')
+          const calls = /^\w{3} \d\d:\d\d: ([\d,]+) calls?/.exec(await told())?.[1] ?? 'nothing'
+          sum += Number(calls.replaceAll(',', ''))
+          await probe.press('ArrowRight')
+        }
+        return sum
+      }
+      const { body } = await gateway.get(`/api/dashboard/stats?range=${range}`)
+      // calls of the tests before may still be on their way to the page
+      await waitForValue(body.total.calls as number, readAll)
+      await page.getByText(await told(), { exact: true }).waitFor()
+      await probe.press('Escape')
+      await page.getByText('Point at the chart').waitFor()
+
+      const box = (await probe.boundingBox())!
+      await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2)
+      await waitForValue(String(last), async () => (await probe.getAttribute('aria-valuenow')) ?? '')
+      await page.getByText(await told(), { exact: true }).waitFor()
+      await page.mouse.move(box.x + 2, box.y + box.height / 2)
+      await waitForValue('0', async () => (await probe.getAttribute('aria-valuenow')) ?? '')
+      await page.mouse.move(0, 0)
+      await page.getByText('Point at the chart').waitFor()
+      assert.deepEqual(await findBarriers(page), [], hash)
+    }
+  })
+})
+
 test('rows stay while another range is loading, and the chart has a table', { skip }, async () => {
   const { visit } = await setUp()
   await visit('#/calls', async (page) => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startConsole } from '../integration/console-helpers.ts'
-import { findBarriers, navigate, overflowOf, resize, skip, waitForData } from './browser.ts'
+import { findBarriers, navigate, overflowOf, resize, skip, waitForData, waitForValue } from './browser.ts'
 import { openConsole } from './console-site.ts'
 
 /** Presses a button that saves a file; returns the file. */
@@ -43,6 +43,25 @@ test('the audit log is filtered by its address, tells changes in words, and is l
       // live: without a reload
       assert.equal((await gateway.api('DELETE', '/tool-groups/ops')).status, 204)
       await rows.getByText('tool_group.remove').waitFor()
+
+      // sorted: failures and refusals before what was done, in the address, and back to the newest
+      await navigate(page, '#/audit')
+      const outcomes = () => page.locator('main tbody td .st').allTextContents()
+      await page.getByRole('button', { name: 'Outcome', exact: true }).click()
+      assert.match(page.url(), /sort=outcome/)
+      await waitForValue('Refused', async () => (await outcomes())[0]!)
+      const order = ['Failed', 'Refused', 'Begun', 'Done']
+      const ranks = (await outcomes()).map((word) => order.indexOf(word))
+      assert.deepEqual(
+        ranks,
+        ranks.toSorted((a, b) => a - b)
+      )
+      await page.getByRole('button', { name: 'Outcome', exact: true }).click()
+      await waitForValue('Done', async () => (await outcomes())[0]!)
+      for (const head of ['Time', 'What', 'Who', 'Details']) {
+        await page.getByRole('button', { name: head, exact: true }).click()
+        await page.locator('th[aria-sort=ascending]').filter({ hasText: head }).waitFor()
+      }
 
       await navigate(page, '#/audit?outcome=refused&range=24h')
       await page.getByText('request.refused').first().waitFor()

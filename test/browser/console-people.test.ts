@@ -4,7 +4,16 @@ import type { Browser, Page } from 'playwright-core'
 import { connectClient } from '../fixtures/identity-provider/gateway.ts'
 import { startConsole, type Console, type ViewerRole } from '../integration/console-helpers.ts'
 import { addCleanup } from '../store.ts'
-import { findBarriers, launchBrowser, overflowOf, requireBuild, resize, skip, waitForData } from './browser.ts'
+import {
+  findBarriers,
+  launchBrowser,
+  overflowOf,
+  requireBuild,
+  resize,
+  skip,
+  waitForData,
+  waitForValue
+} from './browser.ts'
 
 /** What a browser complained about, besides answers that a test provokes. */
 type Complaints = string[]
@@ -153,6 +162,11 @@ test('an administrator invites, suspends and examines people, and makes a team',
   await page.getByLabel('Name of a person').fill('carol')
   await page.getByRole('button', { name: 'Add member' }).click()
   await page.getByRole('row', { name: /carol/ }).waitFor()
+  await page.getByLabel('Role of carol in the team').selectOption('Manager')
+  await waitForValue([{ user: 'carol', role: 'manager' }], async () => {
+    const { body } = await console.gateway.api('GET', '/teams/platform')
+    return body.members as readonly object[]
+  })
   await page.getByLabel('Name of a group').fill('sre <b>bold</b>')
   await page.getByRole('button', { name: 'Add group' }).click()
   await page.getByRole('cell', { name: 'sre <b>bold</b>' }).or(page.getByText('sre <b>bold</b>')).first().waitFor()
@@ -166,6 +180,54 @@ test('an administrator invites, suspends and examines people, and makes a team',
   await confirm(page, 'Delete team')
   await page.getByText('There are no teams yet').waitFor()
   assert.deepEqual(complaints, [])
+})
+
+test(
+  'without passwords a new person gets a static token, and the page names the setting for invitations',
+  { skip },
+  async (t) => {
+    const { console, browser } = await start(t)
+    const { page, complaints } = await openPage(t, browser, console, 'admin')
+    await goTo(page, console, '#/people', 'People')
+    await page.getByRole('button', { name: 'New person' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('TOWPATH_LOCAL_SIGN_IN=on').waitFor()
+    assert.equal(await dialog.getByRole('button', { name: /Invit/ }).count(), 0)
+    await page.getByLabel('Name').fill('carol')
+    await checkPage(page, 'new-person-token')
+    await confirm(page, 'Create')
+    await page.getByRole('heading', { name: 'Access token' }).waitFor()
+    const authorization = `Bearer ${(await dialog.locator('code').textContent())!}`
+    const asked = await fetch(`${console.gateway.url}/api/v0/me`, { headers: { authorization } })
+    assert.equal(asked.status, 200)
+    await confirm(page, 'Close')
+    await goTo(page, console, '#/people/carol', 'carol')
+    await page.getByRole('button', { name: 'Issue static token' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Invite' }).count(), 0)
+    assert.deepEqual(complaints, [])
+  }
+)
+
+test('policies on the pages of a person and a team are links to the policy', { skip }, async (t) => {
+  const { console, browser } = await start(t)
+  await console.gateway.api('POST', '/teams', { name: 'platform', members: [{ user: 'a-user' }] })
+  const policy = { name: 'platform-reads', effect: 'allow', mode: 'observe' }
+  const scope = { subjects: { teams: ['plat*'] }, targets: { servers: ['k8s'] } }
+  assert.equal((await console.gateway.api('POST', '/policies', { ...policy, ...scope })).status, 201)
+  for (const role of ['admin', 'auditor'] as const) {
+    const { page, complaints } = await openPage(t, browser, console, role)
+    await goTo(page, console, '#/people/a-user', 'a-user')
+    await page.getByRole('link', { name: 'people-use-k8s' }).first().click()
+    await page.getByRole('heading', { level: 1, name: /people-use-k8s/ }).waitFor()
+    await goTo(page, console, '#/teams/platform', 'platform')
+    // anywhere in the row
+    await page
+      .getByRole('row', { name: /platform-reads/ })
+      .getByText('Observed')
+      .click()
+    await page.getByRole('heading', { level: 1, name: /platform-reads/ }).waitFor()
+    assert.deepEqual(complaints, [])
+  }
 })
 
 test('auditors read people and teams without buttons, and users see only themselves', { skip }, async (t) => {

@@ -272,6 +272,8 @@ test('an administrator sees for whom programs act, approves one and removes it',
   await connectClient(console.gateway)
   await registerClient(console.gateway, { client_name: `Coder ${HOSTILE}` })
   const { page, complaints } = await openPage(t, browser, console, 'admin')
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await goTo(page, console, '#/oauth-clients', 'OAuth clients')
   const connected = page.getByRole('row', { name: /A test client/ })
   await connected.getByRole('link', { name: 'alice' }).waitFor()
@@ -279,6 +281,12 @@ test('an administrator sees for whom programs act, approves one and removes it',
   const waiting = page.getByRole('row', { name: /Coder/ })
   await waiting.getByText(`Coder ${HOSTILE}`).waitFor()
   await waiting.getByText('nobody').waitFor()
+  assert.equal(asked.filter((path) => path === '/api/v0/oauth_grants').length, 1)
+  assert.deepEqual(
+    asked.filter((path) => path.startsWith('/api/v0/users/')),
+    [],
+    'no request for each person'
+  )
   await checkPage(page, 'oauth-clients')
   await waiting.getByRole('button', { name: /^Approve/ }).click()
   await waiting.getByText('Approved', { exact: true }).waitFor()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { addServer, startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
 import { startConsole } from '../integration/console-helpers.ts'
-import { findBarriers, navigate, skip } from './browser.ts'
+import { findBarriers, navigate, skip, waitForValue } from './browser.ts'
 import { openConsole, signInAs } from './console-site.ts'
 
 const textOf = async (page: Page): Promise<string> => (await page.locator('main').textContent())!
@@ -67,6 +67,12 @@ test('CO-06 a user sees only what is hers, and a page for administrators says wh
       await page.getByRole('heading', { level: 1, name: 'Not for your role' }).waitFor()
       assert.match(await textOf(page), /signed in as alice.*administrators can help: admin/)
       assert.deepEqual(await findBarriers(page), [])
+
+      await page.goto('about:blank')
+      await page.goto(`${gateway.url}/console/#/policies`)
+      await page.getByRole('heading', { level: 1, name: 'Not for your role' }).waitFor()
+      assert.match(await textOf(page), /for administrators and auditors.*administrators can help: admin/)
+      assert.doesNotMatch(await textOf(page), /sre-echo|carol/)
       assert.deepEqual(
         asked.filter((path) => /stats|causes|diagnostics|catalogue/.test(path)),
         []
@@ -79,7 +85,7 @@ test('CO-06 a user sees only what is hers, and a page for administrators says wh
 
 /** Buttons and links of the pages that change something or call it. */
 const changing =
-  /^(Select|New group.*|Add server.*|Import.*|Edit.*|Delete|Test|Refresh|Clone.*|Accept|Record.*|Call tool.*|Render.*|Read|Replay|Save.*|Install.*|Dismiss)$/
+  /^(Select|New group.*|Add server.*|Import.*|Edit.*|Delete|Test|Refresh|Clone.*|Accept|Record.*|Call tool.*|Render.*|Read|Replay|Save.*|Install( .*)?|Dismiss)$/
 
 const everyPage = ['overview', 'servers', 'servers/k8s', 'tools', 'tools/k8s__echo', 'prompts', 'resources', 'groups']
 
@@ -106,6 +112,58 @@ test('what a role may not do is on no page of it, and no page of it asks for wha
           )
           assert.equal(await page.locator('main [role=switch]').count(), 0, `${role} at ${hash}`)
         }
+      },
+      { cookie: cookieOf(role) }
+    )
+  }
+})
+
+test(
+  'page, navigation and REST agree on the catalogue: administrators install, auditors read, users see nothing',
+  { skip },
+  async (t) => {
+    const { gateway, cookieOf, send } = await startConsole(t)
+    const { visit } = await openConsole(t, gateway)
+    const found = (await gateway.api('GET', '/catalogue?limit=1')).body.servers as { readonly name: string }[]
+    const { name } = found[0]!
+    const statuses = { admin: [200, 200], auditor: [200, 403], user: [403, 403] } as const
+    for (const role of ['admin', 'auditor', 'user'] as const) {
+      const reading = await send(role, 'GET', '/api/v0/catalogue')
+      // the body is not valid: nothing is installed
+      const installing = await send(role, 'POST', '/api/v0/catalogue/install', { body: { name } })
+      const [mayRead, mayInstall] = statuses[role].map((status) => status === 200)
+      assert.deepEqual([reading.status === 200, installing.status !== 403], [mayRead, mayInstall], role)
+      await visit(
+        '#/catalogue',
+        async (page) => {
+          const heading = (level1: string) => page.getByRole('heading', { level: 1, name: level1 }).waitFor()
+          const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Catalogue' })
+          assert.equal(await entry.count(), mayRead ? 1 : 0, role)
+          await heading(mayRead ? 'Catalogue' : 'Not for your role')
+          await navigate(page, `#/catalogue/${encodeURIComponent(name)}`)
+          if (!mayRead) return heading('Not for your role')
+          await page.getByText('Publisher', { exact: true }).waitFor()
+          const install = page.getByRole('button', { name: /^Install/ })
+          if (mayInstall) await install.first().waitFor()
+          else assert.equal(await install.count(), 0)
+        },
+        { cookie: cookieOf(role) }
+      )
+    }
+  }
+)
+
+test('charts of the console tell their values by keyboard to administrators and auditors', { skip }, async (t) => {
+  const { gateway, cookieOf, send } = await startConsole(t)
+  assert.equal((await send('user', 'POST', '/api/v0/tools/invoke', { body: { name: 'k8s__echo' } })).status, 200)
+  const { visit } = await openConsole(t, gateway)
+  for (const role of ['admin', 'auditor'] as const) {
+    await visit(
+      '#/overview',
+      async (page) => {
+        const probe = page.getByRole('slider', { name: 'Values of the chart Calls' })
+        await probe.press('End')
+        await waitForValue(true, async () => /: 1 call\b/.test((await probe.getAttribute('aria-valuetext')) ?? ''))
       },
       { cookie: cookieOf(role) }
     )

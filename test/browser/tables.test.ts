@@ -71,6 +71,58 @@ test('calls of earlier days stand below the day', { skip }, async () => {
   })
 })
 
+/** Texts of the first visible column of a table. */
+const columnOf = (page: Page, region: string, column: number) =>
+  page.evaluate<string[]>(
+    `[...document.querySelectorAll('[role=region][aria-label="${region}"] tbody tr')].map((row) => row.cells[${column}].innerText)`
+  )
+
+test('every column of a table sorts it, and the address keeps the order', { skip }, async (t) => {
+  const { visit, gateway } = await setUp()
+  await gateway.post('/api/v0/tool-groups', { name: 'small', included_tools: ['demo__add'] })
+  await gateway.post('/api/v0/tool-groups', { name: 'large', included_servers: ['demo'] })
+  addCleanup(t, async () => {
+    for (const name of ['small', 'large']) await gateway.remove(`/api/v0/tool-groups/${name}`)
+  })
+  const tables = [
+    ['#/servers', 'Servers'],
+    ['#/servers/demo', 'Tools of demo'],
+    ['#/servers/demo?tab=prompts', 'Prompts of demo'],
+    ['#/groups', 'Groups'],
+    ['#/catalogue', 'Servers of the catalogue'],
+    ['#/diagnostics', 'Failed checks and warnings']
+  ] as const
+  await visit('#/servers', async (page) => {
+    for (const [hash, label] of tables) {
+      await navigate(page, hash)
+      const region = page.getByRole('region', { name: label, exact: true })
+      await region.locator('tbody tr').first().waitFor()
+      const heads = await region.locator('thead th').allTextContents()
+      const sorting = await region.locator('thead th button.sort').count()
+      const unsorted = heads.filter((text) => text === 'Actions').length
+      assert.equal(sorting, heads.length - unsorted, `${hash}: ${heads.join(', ')}`)
+      for (let at = 0; at < sorting; at++) {
+        const head = region.locator('thead th:has(button.sort)').nth(at)
+        await head.getByRole('button').click()
+        await waitForValue(true, async () => (await head.getAttribute('aria-sort')) !== 'none')
+        assert.match(page.url(), /sort=/, hash)
+      }
+    }
+
+    await navigate(page, '#/groups')
+    const table = page.getByRole('region', { name: 'Groups', exact: true })
+    await table.locator('tbody tr').nth(1).waitFor()
+    const sort = (name: string) => table.getByRole('button', { name, exact: true }).click()
+    const groups = async () => (await columnOf(page, 'Groups', 0)).map((text) => text.split('\n')[0])
+    await sort('Tools')
+    await waitForValue(['small', 'large'], groups)
+    await sort('Tools')
+    await waitForValue(['large', 'small'], groups)
+    await page.reload()
+    await waitForValue(['large', 'small'], groups)
+  })
+})
+
 /** Returns tables whose visible heads and cells do not stand below each other, as text. */
 const crooked = (page: Page): Promise<string[]> =>
   page.evaluate(`[...document.querySelectorAll('main table')].flatMap((table) => {

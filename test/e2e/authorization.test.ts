@@ -37,7 +37,11 @@ const forUsers = new Set([
   'DELETE /api/v0/me/sessions',
   'GET /api/v0/me/tokens',
   'POST /api/v0/me/tokens',
-  'DELETE /api/v0/me/tokens/{id}'
+  'DELETE /api/v0/me/tokens/{id}',
+  'GET /api/v0/approvals',
+  'GET /api/v0/approvals/{id}',
+  'POST /api/v0/approvals/{id}/approve',
+  'POST /api/v0/approvals/{id}/deny'
 ])
 
 const routes = Object.entries(paths).flatMap(([path, operations]) =>

@@ -49,6 +49,21 @@ test('IA-07 a request that names neither scope nor endpoint gets the scope of MC
   assert.equal(none.tokens.scope, 'mcp')
 })
 
+test('no hook on promises is left switched on after a sign-in', async (t) => {
+  const { default: contexts } = (await import(
+    // @ts-expect-error the types of the library do not cover this file
+    'oidc-provider/lib/helpers/als.js'
+  )) as { default: { enabled?: boolean; run: (store: object, work: () => void) => void; disable: () => void } }
+  contexts.run({}, () => {})
+  // Node.js 24 has no hooks that cost anything, and no such property
+  assert.equal(contexts.enabled, Number(process.versions.node.split('.')[0]) < 24 ? true : undefined)
+  contexts.disable()
+  const gateway = await startSignInGateway(t)
+  const { tokens } = await connectClient(gateway, {})
+  assert.equal((await listTools(gateway, tokens.access_token)).status, 200)
+  assert.notEqual(contexts.enabled, true)
+})
+
 /** Returns where the link of an error page leads: nobody is sent to the address of a client before the consent. */
 function backLinkOf({ url, status, text }: Page, { publicUrl }: SignInGateway): URL {
   assert.deepEqual([url.href.startsWith(`${publicUrl}/`), status], [true, 400], url.href)

@@ -69,6 +69,82 @@ test('people see which clients act for them, and disconnect one on all replicas'
   assert.ok(!left.some(({ client_id }) => client_id === clientId))
 })
 
+for (const engine of engines) {
+  test(`grants of all people are listed in pages, the newest first, and filtered by person and client (${engine})`, async (t) => {
+    const gateway = await startSignInGateway(t, { engine })
+    const first = await registerClient(gateway, { client_name: 'An editor' })
+    const second = await registerClient(gateway, { client_name: 'A terminal' })
+    const request = { scope: 'mcp offline_access' }
+    const given = [
+      ['alice', first],
+      ['bob', first],
+      ['alice', second],
+      ['alice', first]
+    ] as const
+    for (const [person, clientId] of given) await connectClient(gateway, { person, clientId, request })
+
+    interface Page {
+      readonly grants: readonly (Listed & { readonly user: string })[]
+      readonly next_cursor?: string
+    }
+    const list = async (query: Readonly<Record<string, string>>) => {
+      const answer = await gateway.api('GET', `/oauth_grants?${new URLSearchParams(query).toString()}`)
+      assert.equal(answer.status, 200)
+      return answer.body as Page
+    }
+    const readAll = async (query: Readonly<Record<string, string>>) => {
+      const pages: Page[] = []
+      for (let cursor: string | undefined = ''; cursor !== undefined; cursor = pages.at(-1)!.next_cursor)
+        pages.push(await list({ ...query, ...(cursor && { cursor }) }))
+      return { pages, found: pages.flatMap(({ grants }) => grants.map(({ user, client_id }) => [user, client_id])) }
+    }
+    const newestFirst = given.map((each) => [...each]).toReversed()
+    const whole = await list({})
+    assert.deepEqual(
+      whole.grants.map(({ user, client_id, name }) => [user, client_id, name]),
+      newestFirst.map(([user, id]) => [user, id, id === first ? 'An editor' : 'A terminal'])
+    )
+    assert.equal(whole.next_cursor, undefined)
+    assert.ok(whole.grants.every(({ endpoints, renewed_at }) => endpoints[0]!.scopes.includes('mcp') && renewed_at))
+    for (const limit of ['1', '2', '3']) {
+      const { pages, found } = await readAll({ limit })
+      assert.deepEqual(found, newestFirst, `pages of ${limit}`)
+      assert.ok(pages.every(({ grants }) => grants.length <= Number(limit)))
+    }
+    const ofFirst = newestFirst.filter(([, id]) => id === first)
+    assert.deepEqual((await readAll({ client: first, limit: '1' })).found, ofFirst)
+    assert.deepEqual((await readAll({ user: 'bob' })).found, [['bob', first]])
+    assert.deepEqual((await readAll({ user: 'bob', client: second })).found, [])
+    for (const query of [{ user: 'nobody' }, { client: 'nobody' }]) assert.deepEqual(await list(query), { grants: [] })
+
+    const [newest] = whole.grants
+    assert.equal((await gateway.api('DELETE', `/users/alice/clients/${newest!.id}`)).status, 204)
+    assert.deepEqual((await readAll({})).found, [
+      ['alice', second],
+      ['bob', first]
+    ])
+  })
+}
+
+test('a cursor that no list of grants gave is refused', async (t) => {
+  const gateway = await startSignInGateway(t)
+  const id = `Grant:${'a'.repeat(64)}`
+  const cursors = [
+    ...['x', '{}', '[]', 'null', '["2026-01-01T00:00:00.000000Z"]'],
+    ...['2026-02-30T00:00:00.000000Z', '0000-01-01T00:00:00.000000Z', '2026-01-01', 'infinity', 'now'].map((at) =>
+      JSON.stringify([at, id])
+    ),
+    ...["' or 1=1", '\u0000', 7].map((each) => JSON.stringify(['2026-01-01T00:00:00.000000Z', each]))
+  ]
+  for (const text of cursors) {
+    const cursor = Buffer.from(text).toString('base64url')
+    const answer = await gateway.api('GET', `/oauth_grants?cursor=${cursor}`)
+    assert.deepEqual([answer.status, answer.body], [400, { error: '"cursor" is not valid' }], text)
+  }
+  for (const query of ['cursor=%00', 'cursor=', 'limit=0', 'limit=1001', `cursor=${'a'.repeat(1_025)}`])
+    assert.equal((await gateway.api('GET', `/oauth_grants?${query}`)).status, 400, query)
+})
+
 test('an administrator signs a person out everywhere; the access tokens of the gateway stay', async (t) => {
   const gateway = await startSignInGateway(t)
   await addServer(t, gateway)

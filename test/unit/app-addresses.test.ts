@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/json/payload.ts'
 import { nameApps } from '../../src/mcp/messages/app-addresses.ts'
+import { checkMessage, quickResult } from '../../src/upstream/transport/message.ts'
+import { resultWithAddresses } from '../../src/mcp/tasks/task-results.ts'
 import { namedContents } from '../../src/mcp/messages/named-contents.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import { catalogOf, storedServer, tool } from './stored.ts'
@@ -68,6 +70,34 @@ test('results of servers without interfaces are named too, also with escapes in 
   }
   for (const text of [String.raw`{"content":[{"text":"\u00fcber \u0022 \\u0061"}]}`, '{"content":[{"text":"100"}]}'])
     assert.equal(rename(text, plain!), text)
+})
+
+/** Yields every spelling of a key: each character as it is or as an escape, with hexadecimal digits in either case. */
+function* spellings(key: string): Generator<string> {
+  if (key === '') return yield ''
+  const hex = key.charCodeAt(0).toString(16).padStart(4, '0')
+  const firsts = new Set([key[0]!, `\\u${hex}`, `\\u${hex.toUpperCase()}`])
+  for (const rest of spellings(key.slice(1))) for (const first of firsts) yield first + rest
+}
+
+/** Returns a result as it is read from a server's message. */
+function received(result: string): Payload {
+  const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":${result}}`)
+  return quickResult(bytes, '7', checkMessage(bytes))!.body
+}
+
+test('every spelling of the keys uri and _meta is found, in results and in the results of tasks', () => {
+  const check = (given: string) => {
+    const body = received(given)
+    const { answer } = nameApps({ answer: { kind: 'result', body }, era: 'modern' }, alpha!)
+    assert.equal(answer.body.toString(), given.replace('ui://', 'ui://alpha/'))
+    assert.ok(resultWithAddresses(received(`{"result":${given}}`)), given)
+  }
+  for (const key of spellings('uri')) check(`{"content":[{"type":"resource_link","${key}":"ui://beta/x"}]}`)
+  for (const key of spellings('_meta')) check(`{"content":[],"${key}":{"ui":{"resourceUri":"ui://beta/x"}}}`)
+  const other = String.raw`{"content":[{"type":"text","text":"\\u0061 \u0430\u00e4\u003c ta\""}],"isError":false}`
+  assert.equal(received(other).mayEscapeLetters, false)
+  assert.equal(resultWithAddresses(received(`{"result":${other}}`)), undefined)
 })
 
 test('an alias in a result becomes an alias of its sender, in any spelling', () => {

@@ -62,3 +62,22 @@ test('every page of the documentation can be reached from the README', () => {
     []
   )
 })
+
+test('docs/how-to/use-the-console.md names pages, headings and buttons as the pages of the console do', () => {
+  const folder = join(root, 'dashboard/src')
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.tsx') || name.endsWith('.ts'))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('\n')
+  // an explanation in bold ends with a full stop
+  const names = [...read('docs/how-to/use-the-console.md').matchAll(/\*\*([^*]+)\*\*/g)]
+    .map(([, name]) => name!)
+    .filter((name) => !name.endsWith('.'))
+  assert.ok(names.length > 10)
+  const isShown = (name: string) => [`'${name}'`, `"${name}"`, `>${name}<`].some((text) => sources.includes(text))
+  const isOwnLine = (name: string) => new RegExp(`^\\s*${name}$`, 'm').test(sources)
+  assert.deepEqual(
+    [...new Set(names)].filter((name) => !isShown(name) && !isOwnLine(name)),
+    []
+  )
+})

@@ -87,6 +87,22 @@ test('what a sign-in has open ends with it, unless another sign-in has the same 
   assert.deepEqual([...leases.removeEnded(withAlice())], [callers[0]!.key], 'nothing prolonged it')
 })
 
+test('a sign-in whose lease has ended begins a new one at once', () => {
+  const leases = createSignInLeases(() => 1_000)
+  const ofOther = tombstone('grant', 'one')
+  const caller = peopleOf().callerOf({ signIn: signIn({ credential: sha256('one') }) })!
+  for (let round = 0; round < 2; round++) {
+    leases.renew(caller)
+    assert.deepEqual([...leases.removeEnded(withAlice({}, [ofOther]))], [caller.key], `round ${round}`)
+  }
+  const again = peopleOf().callerOf({ signIn: signIn({ credential: sha256('one') }) })!
+  leases.renew(caller)
+  leases.renew(again)
+  assert.deepEqual([...leases.removeEnded(withAlice({}, [ofOther]))], [caller.key])
+  leases.renew(caller)
+  assert.deepEqual([...leases.removeEnded(withAlice({}, [ofOther]))], [caller.key], 'the first object of the caller')
+})
+
 test('a token of an MCP client makes a caller of its own, which follows the allow list and ends with the credentials', () => {
   const robot: StoredClient = storedClient('robot', ['k8s'])
   const given = (client: StoredClient): SignedIn => ({

@@ -1,9 +1,8 @@
 import type { Tone } from '../ui/icons.tsx'
 import { useApp } from '../app-context.ts'
 import { count } from '../format.ts'
+import { SortedTable, type Column } from '../table/sorted-table.tsx'
 import { Status } from '../ui/status.tsx'
-import { Table } from '../ui/table.tsx'
-import { TableHead } from '../ui/table-head.tsx'
 import { Clock } from '../ui/time.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import type { AuditLine } from './audit-line.ts'
@@ -45,29 +44,41 @@ const Details = ({ entry }: { entry: AuditLine }) => (
   </>
 )
 
-function AuditRow({ entry }: { entry: AuditLine }) {
-  const { location } = useApp()
-  const { at, actor, actor_kind: kind, action, target, outcome, address } = entry
-  const [tone, word] = outcomes[outcome]
-  return (
-    <tr>
-      <td class="num l opt2">
-        <Clock at={at} />
-      </td>
-      <th scope="row">
+/** Rank of an outcome: what failed comes first. */
+const severity: Readonly<Record<AuditLine['outcome'], number>> = { failed: 0, refused: 1, begun: 2, ok: 3 }
+
+type SetFilter = (filter: { readonly target?: string; readonly actor?: string }) => void
+
+const columnsFor = (filterBy: SetFilter): readonly Column<AuditLine>[] => [
+  { key: 'time', label: 'Time', kind: 'num l opt2', value: ({ at }) => at, cell: ({ at }) => <Clock at={at} /> },
+  {
+    key: 'what',
+    label: 'What',
+    isName: true,
+    value: ({ action, target }) => `${action} ${target}`,
+    cell: (entry) => (
+      <>
         <span class="mono">
-          <UntrustedText text={action} />
+          <UntrustedText text={entry.action} />
         </span>
         <span class="blk wrap">
-          <FilterBy text={target} label="Only entries about" onClick={() => location.setQuery({ target })} />
+          <FilterBy text={entry.target} label="Only entries about" onClick={() => filterBy({ target: entry.target })} />
         </span>
         <span class="phone help">
-          <Clock at={at} />, <UntrustedText text={actor || kind} />
+          <Clock at={entry.at} />, <UntrustedText text={entry.actor || entry.actor_kind} />
           <Details entry={entry} />
         </span>
-      </th>
-      <td class="opt wrap">
-        <FilterBy text={actor} label="Only entries of" onClick={() => location.setQuery({ actor })} />
+      </>
+    )
+  },
+  {
+    key: 'who',
+    label: 'Who',
+    kind: 'opt wrap',
+    value: ({ actor }) => actor,
+    cell: ({ actor, actor_kind: kind, address }) => (
+      <>
+        <FilterBy text={actor} label="Only entries of" onClick={() => filterBy({ actor })} />
         <span class="help blk">
           {kind}
           {address && (
@@ -76,25 +87,40 @@ function AuditRow({ entry }: { entry: AuditLine }) {
             </>
           )}
         </span>
-      </td>
-      <td>
-        <Status tone={tone} word={word} />
-      </td>
-      <td class="opt2 wrap">
-        <Details entry={entry} />
-      </td>
-    </tr>
-  )
+      </>
+    )
+  },
+  {
+    key: 'outcome',
+    label: 'Outcome',
+    value: ({ outcome }) => severity[outcome],
+    cell: ({ outcome }) => <Status tone={outcomes[outcome][0]} word={outcomes[outcome][1]} />
+  },
+  {
+    key: 'details',
+    label: 'Details',
+    kind: 'opt2 wrap',
+    value: (entry) => [...changeText(entry), entry.reason, entry.policy].filter(Boolean).join(' ') || undefined,
+    cell: (entry) => <Details entry={entry} />
+  }
+]
+
+interface AuditTableProps {
+  readonly entries: readonly AuditLine[]
+  /** True if there are older entries that are not loaded. */
+  readonly isCut: boolean
 }
 
-/** Entries of the audit log, newest first; the names in a row filter by them. */
-export const AuditTable = ({ entries }: { entries: readonly AuditLine[] }) => (
-  <Table label="Audit log">
-    <TableHead columns={[['Time', 'opt2'], 'What', ['Who', 'opt'], 'Outcome', ['Details', 'opt2']]} />
-    <tbody>
-      {entries.map((entry) => (
-        <AuditRow key={entry.id} entry={entry} />
-      ))}
-    </tbody>
-  </Table>
-)
+/** Entries of the audit log, newest first unless sorted; the names in a row filter by them. */
+export function AuditTable({ entries, isCut }: AuditTableProps) {
+  const { location } = useApp()
+  return (
+    <SortedTable
+      label="Audit log"
+      rows={entries}
+      columns={columnsFor((filter) => location.setQuery(filter))}
+      keyOf={({ id }) => id}
+      sortTip={isCut ? `Sorts the ${count(entries.length)} entries that are loaded` : undefined}
+    />
+  )
+}

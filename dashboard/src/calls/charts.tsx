@@ -1,6 +1,7 @@
 import type { Stats } from '../../../src/schemas/stats.ts'
 import { DECADES, latencyPaths, latencyY, volumePaths } from './chart.ts'
 import { count, duration, percent, plural, shortClock } from '../format.ts'
+import { useReadout } from './chart-readout.tsx'
 import { Chevron } from '../ui/icons.tsx'
 import { TableHead } from '../ui/table-head.tsx'
 
@@ -14,6 +15,18 @@ const momentText = (stats: Stats, bucket: number): string => {
 
 const bucketText = ({ bucket_s: seconds }: Stats): string =>
   seconds % 3_600 === 0 ? `${seconds / 3_600} h` : `${Math.round(seconds / 60)} min`
+
+/** Values of one bucket: `Mon 14:30: 5 calls, 1 failed, p50 3 ms, p95 10 ms`. */
+function bucketValues(stats: Stats, bucket: number): string {
+  const { calls, failed, p50_ms, p95_ms } = stats.buckets[bucket]!
+  const values = [
+    plural(calls, 'call'),
+    failed > 0 && `${count(failed)} failed`,
+    p50_ms !== undefined && `p50 ${duration(p50_ms)}`,
+    p95_ms !== undefined && `p95 ${duration(p95_ms)}`
+  ]
+  return `${momentText(stats, bucket)}: ${values.filter(Boolean).join(', ')}`
+}
 
 const Hours = ({ stats }: { stats: Stats }) => {
   const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(share * stats.buckets.length))
@@ -70,29 +83,43 @@ interface ChartProps {
   readonly children: preact.ComponentChildren
 }
 
-/** Chart of a range with scales, legend and a table of its numbers. */
-const Chart = ({ name, title, label, legend, marks, stats, children }: ChartProps) => (
-  <section class="panel lat" aria-label={name}>
-    <div class="row">
-      <h2>
-        {title} per {bucketText(stats)}
-      </h2>
-      <div class="legend">{legend}</div>
-    </div>
-    <div class="plot">
-      <div class={marks.length === 2 ? 'ylab ends' : 'ylab'} aria-hidden="true">
-        {marks.map((mark) => (
-          <span key={mark}>{mark}</span>
-        ))}
+/** Chart of a range with scales, legend, values under the pointer, and a table of its numbers. */
+function Chart({ name, title, label, legend, marks, stats, children }: ChartProps) {
+  const { layer, told } = useReadout({
+    name,
+    count: stats.buckets.length,
+    textAt: (bucket) => bucketValues(stats, bucket)
+  })
+  return (
+    <section class="panel lat" aria-label={name}>
+      <div class="row">
+        <h2>
+          {title} per {bucketText(stats)}
+        </h2>
+        <div class="legend">{legend}</div>
       </div>
-      <svg class="latsvg" viewBox={`0 0 960 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-        {children}
-      </svg>
-    </div>
-    <Hours stats={stats} />
-    <AsTable stats={stats} />
-  </section>
-)
+      <div class="plot">
+        <div class={marks.length === 2 ? 'ylab ends' : 'ylab'} aria-hidden="true">
+          {marks.map((mark) => (
+            <span key={mark}>{mark}</span>
+          ))}
+        </div>
+        <div class="readout">
+          <svg class="latsvg" viewBox={`0 0 960 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+            {children}
+          </svg>
+          {layer}
+        </div>
+      </div>
+      <Hours stats={stats} />
+      {/* always there, so that nothing moves */}
+      <p class="told help" aria-hidden="true">
+        {told || 'Point at the chart, or use the arrow keys in it'}
+      </p>
+      <AsTable stats={stats} />
+    </section>
+  )
+}
 
 const Key = ({ kind, children }: { kind: string; children: string }) => (
   <span>

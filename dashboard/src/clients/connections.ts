@@ -1,10 +1,11 @@
-import type { ConnectedClient, RegisteredClient } from '../../../src/schemas/oauth-client.ts'
-import { runConcurrently } from '../concurrency.ts'
+import type { OAuthGrant, OAuthGrantPage, RegisteredClient } from '../../../src/schemas/oauth-client.ts'
 
-/** Grant of a person to a program. */
+/** What a person gave to a program, in one or more grants. */
 export interface Connection {
   readonly person: string
-  readonly given: ConnectedClient
+  readonly scopes: readonly string[]
+  /** ISO 8601; the last renewal, or the consent if there was none */
+  readonly renewedAt: string
 }
 
 /** A program that signs in for people, registered here or known by the URL of its metadata. */
@@ -16,33 +17,56 @@ export interface Program {
   readonly connections: readonly Connection[]
 }
 
-/** People whose clients are read; more would be too many requests. */
-export const MAX_PEOPLE = 500
-const AT_ONCE = 4
+/** Pages after the first one that are read; more would be too many requests. */
+const MAX_PAGES = 9
 
-/** Returns the grants of people to programs, with one request for each of the first people. */
-export async function readConnections(
-  people: readonly string[],
-  read: (person: string) => Promise<readonly ConnectedClient[]>
-): Promise<readonly Connection[]> {
-  const found: Connection[] = []
-  await runConcurrently(people.slice(0, MAX_PEOPLE), AT_ONCE, async (person) => {
-    for (const given of await read(person)) found.push({ person, given })
-  })
-  return found
+/** Grants, and whether there are more than were read. */
+export interface ReadGrants {
+  readonly grants: readonly OAuthGrant[]
+  readonly isCut: boolean
+}
+
+/** Reads the pages after a first one, up to 10,000 grants in all. */
+export async function readFurther(
+  first: OAuthGrantPage,
+  read: (cursor: string) => Promise<OAuthGrantPage>
+): Promise<ReadGrants> {
+  const grants = [...first.grants]
+  let { next_cursor: next } = first
+  for (let pages = 0; next !== undefined && pages < MAX_PAGES; pages++) {
+    const page = await read(next)
+    grants.push(...page.grants)
+    next = page.next_cursor
+  }
+  return { grants, isCut: next !== undefined }
+}
+
+const timeOf = ({ renewed_at, connected_at }: OAuthGrant): string => renewed_at ?? connected_at
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const own = groups.get(key)
+    if (own) own.push(item)
+    else groups.set(key, [item])
+  }
+  return groups
+}
+
+/** Returns one connection for each person. */
+function connectionsOf(grants: readonly OAuthGrant[]): readonly Connection[] {
+  const people = groupBy(grants, ({ user }) => user)
+  return [...people].map(([person, own]) => ({
+    person,
+    scopes: [...new Set(own.flatMap(({ endpoints }) => endpoints.flatMap(({ scopes }) => scopes)))],
+    renewedAt: own.map(timeOf).toSorted().at(-1)!
+  }))
 }
 
 /** Returns all programs: those that registered themselves, and those that people connected. */
-export function programsOf(
-  registered: readonly RegisteredClient[],
-  connections: readonly Connection[]
-): readonly Program[] {
-  const byId = new Map<string, Connection[]>()
-  for (const each of connections) {
-    const own = byId.get(each.given.client_id)
-    if (own) own.push(each)
-    else byId.set(each.given.client_id, [each])
-  }
+export function programsOf(registered: readonly RegisteredClient[], grants: readonly OAuthGrant[]): readonly Program[] {
+  const byId = groupBy(grants, ({ client_id }) => client_id)
   const known = new Set(registered.map(({ id }) => id))
   const others = [...byId].filter(([id]) => !known.has(id))
   return [
@@ -50,15 +74,20 @@ export function programsOf(
       id: client.id,
       name: client.name,
       registered: client,
-      connections: byId.get(client.id) ?? []
+      connections: connectionsOf(byId.get(client.id) ?? [])
     })),
-    ...others.map(([id, own]) => ({ id, name: own[0]!.given.name, registered: undefined, connections: own }))
+    ...others.map(([id, own]) => ({
+      id,
+      name: own[0]!.name,
+      registered: undefined,
+      connections: connectionsOf(own)
+    }))
   ]
 }
 
 /** Returns the time at which a program last renewed its access or was let in; undefined if nobody let it in. */
 export const lastRenewed = ({ connections }: Program): string | undefined =>
   connections
-    .map(({ given }) => given.renewed_at ?? given.connected_at)
+    .map(({ renewedAt }) => renewedAt)
     .toSorted()
     .at(-1)

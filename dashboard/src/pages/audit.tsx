@@ -111,11 +111,12 @@ function Entries({ filter }: { filter: ReturnType<typeof useFilter> }) {
     }
     return (
       <>
-        <AuditTable entries={all} />
+        <AuditTable entries={all} isCut={before !== undefined} />
         {failure.value && <ErrorPanel title="Older entries could not be loaded." error={failure.value} />}
         <div class="row more">
           <span class="muted" role="status">
             {plural(all.length, 'entry', 'entries')}
+            {before && location.route.value.query.sort && ' loaded, sorted among themselves'}
           </span>
           {before && (
             <button type="button" class="btn" onClick={() => void more(before)}>

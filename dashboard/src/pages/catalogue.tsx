@@ -5,12 +5,11 @@ import { count } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import type { PageProps } from '../pages.ts'
+import { SortedTable, type Column } from '../table/sorted-table.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent, EmptyPanel } from '../ui/panels.tsx'
 import { SearchBox } from '../ui/search-box.tsx'
-import { Table } from '../ui/table.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
-import { TableHead } from '../ui/table-head.tsx'
 
 /** Origin of the entries, and how many of them are shown. */
 function sourceText({ source, servers, total }: CataloguePage): string {
@@ -57,7 +56,7 @@ export function Catalogue({ query }: PageProps) {
                 </>
               )}
             </p>
-            {page.servers.length === 0 ? <NoServers words={words} /> : <ServerTable servers={page.servers} />}
+            {page.servers.length === 0 ? <NoServers words={words} /> : <ServerTable page={page} />}
           </div>
         )}
       </AsyncContent>
@@ -80,40 +79,52 @@ function NoServers({ words }: { words: string }) {
   )
 }
 
-const ServerTable = ({ servers }: { servers: readonly CatalogueServer[] }) => (
-  <Table label="Servers of the catalogue">
-    <TableHead columns={['Server', ['Publisher', 'opt'], ['Installed as', 'opt']]} />
-    <tbody>
-      {servers.map((server) => (
-        <ServerRow key={server.name} server={server} />
-      ))}
-    </tbody>
-  </Table>
-)
+const columns: readonly Column<CatalogueServer>[] = [
+  {
+    key: 'name',
+    label: 'Server',
+    value: ({ name, title }) => title ?? name,
+    cell: ({ name, title, description, is_deprecated }) => (
+      <>
+        <a class="name" href={link('catalogue-server', name)} data-row>
+          <UntrustedText text={title ?? name} />
+        </a>
+        {is_deprecated && (
+          <>
+            {' '}
+            <span class="tag warn">deprecated</span>
+          </>
+        )}
+        <span class="help blk clip">
+          <UntrustedText text={description} />
+        </span>
+      </>
+    )
+  },
+  {
+    key: 'publisher',
+    label: 'Publisher',
+    kind: 'opt wrap',
+    value: ({ publisher }) => publisher,
+    cell: ({ publisher }) => <UntrustedText text={publisher} />
+  },
+  {
+    key: 'options',
+    label: 'Installed as',
+    kind: 'opt',
+    value: ({ options }) => options.join(', ') || undefined,
+    cell: ({ options }) => options.join(', ') || <span class="muted">not supported</span>
+  }
+]
 
-const ServerRow = ({
-  server: { name, title, description, publisher, options, is_deprecated }
-}: {
-  server: CatalogueServer
-}) => (
-  <tr>
-    <th scope="row">
-      <a class="name" href={link('catalogue-server', name)} data-row>
-        <UntrustedText text={title ?? name} />
-      </a>
-      {is_deprecated && (
-        <>
-          {' '}
-          <span class="tag warn">deprecated</span>
-        </>
-      )}
-      <span class="help blk clip">
-        <UntrustedText text={description} />
-      </span>
-    </th>
-    <td class="opt wrap">
-      <UntrustedText text={publisher} />
-    </td>
-    <td class="opt">{options.join(', ') || <span class="muted">not supported</span>}</td>
-  </tr>
+/** Best matches first, unless sorted. */
+const ServerTable = ({ page: { servers, total } }: { page: CataloguePage }) => (
+  <SortedTable
+    label="Servers of the catalogue"
+    rows={servers}
+    columns={columns}
+    keyOf={({ name }) => name}
+    sortTip={servers.length < total ? `Sorts the ${count(servers.length)} servers that are shown` : undefined}
+    opens
+  />
 )

@@ -4,6 +4,7 @@ import type { Diagnostics as DiagnosticsData } from '../../../src/schemas/dashbo
 import { change, path } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { AttentionList } from '../servers/attention.tsx'
+import { SortedTable, type Column } from '../table/sorted-table.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { Chevron } from '../ui/icons.tsx'
 import { KeyValues, Row } from '../ui/key-values.tsx'
@@ -11,14 +12,12 @@ import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { CheckState, Status } from '../ui/status.tsx'
-import { Table } from '../ui/table.tsx'
 import { Ago } from '../ui/time.tsx'
 import { bytes, count, duration, plural, sentence } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { runConcurrently } from '../concurrency.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
-import { TableHead } from '../ui/table-head.tsx'
 
 /** Title of a check, linked to the server's page. */
 const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
@@ -32,34 +31,46 @@ const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
   )
 }
 
-const CheckTable = ({ label, checks }: { label: string; checks: readonly Check[] }) => (
-  <Table label={label} kind="checks">
-    <TableHead columns={['Check', 'State', ['Finding', 'wide'], ['Took', 'num opt']]} />
-    <tbody>
-      {checks.map(({ id, status, title, detail, hint, ms }) => (
-        <tr key={id}>
-          <th scope="row">
-            <CheckTitle id={id} title={title} />
-          </th>
-          <td>
-            <CheckState status={status} />
-          </td>
-          <td class="wrap">
-            {detail && <UntrustedText text={sentence(detail)} />}{' '}
-            {hint && (
-              <span class="muted">
-                <UntrustedText text={sentence(hint)} />
-              </span>
-            )}
-          </td>
-          <td class="num opt">{duration(ms)}</td>
-        </tr>
-      ))}
-    </tbody>
-  </Table>
-)
-
 const severity: Readonly<Record<Check['status'], number>> = { fail: 0, warn: 1, pass: 2 }
+
+const columns: readonly Column<Check>[] = [
+  { key: 'check', label: 'Check', value: ({ title }) => title, cell: (check) => <CheckTitle {...check} /> },
+  {
+    key: 'state',
+    label: 'State',
+    value: ({ status }) => severity[status],
+    cell: ({ status }) => <CheckState status={status} />
+  },
+  {
+    key: 'finding',
+    label: 'Finding',
+    kind: 'wide wrap',
+    value: ({ detail, hint }) => detail ?? hint,
+    cell: ({ detail, hint }) => (
+      <>
+        {detail && <UntrustedText text={sentence(detail)} />}{' '}
+        {hint && (
+          <span class="muted">
+            <UntrustedText text={sentence(hint)} />
+          </span>
+        )}
+      </>
+    )
+  },
+  { key: 'took', label: 'Took', kind: 'num opt', value: ({ ms }) => ms, cell: ({ ms }) => duration(ms) }
+]
+
+const CheckTable = ({ label, member, checks }: { label: string; member: string; checks: readonly Check[] }) => (
+  <SortedTable
+    label={label}
+    kind="checks"
+    rows={checks}
+    columns={columns}
+    keyOf={({ id }) => id}
+    member={member}
+    opens
+  />
+)
 
 /** Failed checks in a table, passed ones in one line. */
 function Checks({ checks }: { checks: readonly Check[] }) {
@@ -69,14 +80,14 @@ function Checks({ checks }: { checks: readonly Check[] }) {
   const passed = checks.filter(({ status }) => status === 'pass')
   return (
     <>
-      {wrong.length > 0 && <CheckTable label="Failed checks and warnings" checks={wrong} />}
+      {wrong.length > 0 && <CheckTable label="Failed checks and warnings" member="sort" checks={wrong} />}
       {passed.length > 0 && (
         <details class="json passed">
           <summary>
             <Chevron />
             <Status tone="ok" word={`${plural(passed.length, 'check passed', 'checks passed')}`} />
           </summary>
-          <CheckTable label="Passed checks" checks={passed} />
+          <CheckTable label="Passed checks" member="passed" checks={passed} />
         </details>
       )}
     </>

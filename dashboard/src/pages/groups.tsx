@@ -5,11 +5,11 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
-import { Table } from '../ui/table.tsx'
+import { SortedTable, type Column } from '../table/sorted-table.tsx'
 import { count, plural } from '../format.ts'
 import { link } from '../router.ts'
+import type { Viewer } from '../session.ts'
 import * as sources from '../sources.ts'
-import { TableHead } from '../ui/table-head.tsx'
 
 /** Groups with their effective tools. */
 export function Groups() {
@@ -52,35 +52,13 @@ function NoGroups() {
   )
 }
 
-function GroupTable({ groups }: { groups: readonly ToolGroupView[] }) {
-  const { audit } = useRights()
-  return (
-    <Table label="Groups" kind="gtable">
-      <TableHead
-        columns={[
-          'Name',
-          ['Tools', 'num'],
-          ['Tokens', 'num opt2'],
-          ['Endpoint', 'opt2'],
-          ...(audit ? ([['Clients seen', 'opt']] as const) : []),
-          ['Actions', 'hidden']
-        ]}
-      />
-      <tbody>
-        {groups.map((group) => (
-          <GroupRow key={group.name} group={group} />
-        ))}
-      </tbody>
-    </Table>
-  )
-}
-
-function GroupRow({ group }: { group: ToolGroupView }) {
-  const { administer, audit } = useRights()
-  const { name, description, tool_count, tokens, missing, seen, clients, streamable_http_endpoint: url } = group
-  return (
-    <tr>
-      <th scope="row">
+const columnsFor = ({ administer, audit }: Viewer['may']): readonly Column<ToolGroupView>[] => [
+  {
+    key: 'name',
+    label: 'Name',
+    value: ({ name }) => name,
+    cell: ({ name, missing, description }) => (
+      <>
         <a class="name" href={link('group', name)} data-row>
           {name}
         </a>
@@ -95,31 +73,67 @@ function GroupRow({ group }: { group: ToolGroupView }) {
             <UntrustedText text={description} />
           </span>
         )}
-      </th>
-      <td class="num">{count(tool_count)}</td>
-      <td class="num opt2">~{count(tokens)}</td>
-      <td class="opt2">
-        <code class="ep whole">{url}</code>
-      </td>
-      {audit && (
-        <td class="opt wrap">
-          <ClientsSeen clients={clients} seen={seen} />
-        </td>
-      )}
-      <td>
-        <div class="actions nowrap right">
-          <span class="opt2">
-            <CopyButton kind="quiet sm" text={url}>
-              Copy URL
-            </CopyButton>
-          </span>
-          {administer && (
-            <a class="btn quiet sm" href={link('new-group', '', { clone: name })} aria-label={`Clone ${name}`}>
-              Clone
-            </a>
-          )}
-        </div>
-      </td>
-    </tr>
-  )
+      </>
+    )
+  },
+  {
+    key: 'tools',
+    label: 'Tools',
+    kind: 'num',
+    value: ({ tool_count }) => tool_count,
+    cell: ({ tool_count }) => count(tool_count)
+  },
+  {
+    key: 'tokens',
+    label: 'Tokens',
+    kind: 'num opt2',
+    value: ({ tokens }) => tokens,
+    cell: ({ tokens }) => `~${count(tokens)}`
+  },
+  {
+    key: 'endpoint',
+    label: 'Endpoint',
+    kind: 'opt2',
+    value: ({ streamable_http_endpoint: url }) => url,
+    cell: ({ streamable_http_endpoint: url }) => <code class="ep whole">{url}</code>
+  },
+  ...(audit ? [seenColumn] : []),
+  {
+    key: 'actions',
+    label: 'Actions',
+    cell: ({ name, streamable_http_endpoint: url }) => (
+      <div class="actions nowrap right">
+        <span class="opt2">
+          <CopyButton kind="quiet sm" text={url}>
+            Copy URL
+          </CopyButton>
+        </span>
+        {administer && (
+          <a class="btn quiet sm" href={link('new-group', '', { clone: name })} aria-label={`Clone ${name}`}>
+            Clone
+          </a>
+        )}
+      </div>
+    )
+  }
+]
+
+const seenColumn: Column<ToolGroupView> = {
+  key: 'seen',
+  label: 'Clients seen',
+  kind: 'opt wrap',
+  value: ({ clients }) => clients.length,
+  cell: ({ clients, seen }) => <ClientsSeen clients={clients} seen={seen} />
 }
+
+/** Groups that lack a tool come first. */
+const GroupTable = ({ groups }: { groups: readonly ToolGroupView[] }) => (
+  <SortedTable
+    label="Groups"
+    kind="gtable"
+    rows={groups.toSorted((a, b) => Number(b.missing.length > 0) - Number(a.missing.length > 0))}
+    columns={columnsFor(useRights())}
+    keyOf={({ name }) => name}
+    opens
+  />
+)

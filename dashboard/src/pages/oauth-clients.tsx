@@ -1,17 +1,17 @@
 import { useSignal, type Signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { ConnectedClient, RegisteredClient } from '../../../src/schemas/oauth-client.ts'
+import type { OAuthGrantPage } from '../../../src/schemas/oauth-client.ts'
 import { change, send, type ApiError } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
 import {
   lastRenewed,
-  MAX_PEOPLE,
   programsOf,
-  readConnections,
+  readFurther,
   type Connection,
-  type Program
+  type Program,
+  type ReadGrants
 } from '../clients/connections.ts'
-import { plural } from '../format.ts'
+import { count, plural } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -43,19 +43,16 @@ const Name = ({ program: { id, name, registered } }: { program: Program }) => (
   </>
 )
 
-const scopesOf = ({ endpoints }: ConnectedClient): string =>
-  [...new Set(endpoints.flatMap(({ scopes }) => scopes))].join(', ')
-
 const People = ({ connections }: { connections: readonly Connection[] }) => (
   <>
     {connections.length === 0 && <span class="muted">nobody</span>}
-    {connections.map(({ person, given }) => (
-      <span key={`${person} ${given.id}`} class="blk">
+    {connections.map(({ person, scopes }) => (
+      <span key={person} class="blk">
         <a href={link('person', person)}>
           <UntrustedText text={person} />
         </a>{' '}
         <span class="muted">
-          <UntrustedText text={scopesOf(given)} />
+          <UntrustedText text={scopes.join(', ')} />
         </span>
       </span>
     ))}
@@ -132,23 +129,15 @@ function actionsFor(asked: Signal<Program | undefined>, approve: (program: Progr
   }
 }
 
-/** Reads the grants of people to programs, again whenever the people or the registered programs change. */
-function useConnections(
-  people: readonly { readonly name: string }[],
-  registered: readonly RegisteredClient[] | undefined,
-  failure: Signal<ApiError | undefined>
-) {
-  const found = useSignal<readonly Connection[] | undefined>(undefined)
+/** Reads the pages of grants after a first one, again whenever that one changes. */
+function useGrants(first: OAuthGrantPage | undefined, failure: Signal<ApiError | undefined>) {
+  const found = useSignal<ReadGrants | undefined>(undefined)
   useEffect(() => {
+    if (!first) return undefined
     let isGone = false
-    const read = async (name: string) => {
-      const answer = await send<readonly ConnectedClient[]>('GET', sources.userClients(name).path)
-      return answer.body
-    }
-    readConnections(
-      people.map(({ name }) => name),
-      read
-    )
+    const read = async (cursor: string) =>
+      (await send<OAuthGrantPage>('GET', sources.oauthGrantsAfter(cursor).path)).body
+    readFurther(first, read)
       .then((all) => {
         if (!isGone) found.value = all
       })
@@ -158,7 +147,7 @@ function useConnections(
     return () => {
       isGone = true
     }
-  }, [people, registered, found, failure])
+  }, [first, found, failure])
   return found
 }
 
@@ -227,26 +216,27 @@ function Programs({ programs, query }: ProgramsProps) {
 
 function Joined({ query }: Pick<PageProps, 'query'>) {
   const clients = useSource(sources.oauthClients)
-  const users = useSource(sources.users)
+  const first = useSource(sources.oauthGrants)
   const failure = useSignal<ApiError | undefined>(undefined)
-  const people = users.data.value
-  const connections = useConnections(people ?? NOBODY, clients.data.value, failure)
+  const found = useGrants(first.data.value, failure).value
   return (
     <AsyncContent resource={clients} subject="The OAuth clients">
       {(registered) => (
-        <>
-          {failure.value && <ErrorPanel title="The people could not be loaded." error={failure.value} />}
-          {people !== undefined && people.length > MAX_PEOPLE && (
-            <p class="banner warn">The programs of the first {plural(MAX_PEOPLE, 'person', 'people')} are shown.</p>
+        <AsyncContent resource={first} subject="The people">
+          {({ grants }) => (
+            <>
+              {failure.value && <ErrorPanel title="Some people could not be loaded." error={failure.value} />}
+              {found?.isCut && (
+                <p class="banner warn">The newest {count(found.grants.length)} grants are shown; there are more.</p>
+              )}
+              <Programs programs={programsOf(registered, found?.grants ?? grants)} query={query} />
+            </>
           )}
-          <Programs programs={programsOf(registered, connections.value ?? [])} query={query} />
-        </>
+        </AsyncContent>
       )}
     </AsyncContent>
   )
 }
-
-const NOBODY: readonly never[] = []
 
 /** Programs that people let in, with their rights and the time of the last renewal. */
 export const OAuthClients = ({ query }: PageProps) => (

@@ -9,7 +9,7 @@ import { VolumeChart } from '../calls/charts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
-import { FirstSteps } from '../start/first-steps.tsx'
+import { AddServerLink, FirstSteps, useNextStep } from '../start/first-steps.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { RangeChoice, rangeOf } from '../calls/range-choice.tsx'
@@ -174,13 +174,17 @@ const Volume = ({ stats }: FiguresProps) => (
 export function Overview({ query }: PageProps) {
   const range = rangeOf(query)
   const overview = useSource(sources.overview)
-  const { administer, audit } = useRights()
+  const { administer, audit, call } = useRights()
   const stats = useSteadySource(audit ? sources.stats(range) : undefined)
   const isUnused = overview.data.value?.has_calls === false
   const { showFirstSteps } = useApp().preferences
+  const isAddOffered = useNextStep() === 'add'
   return (
     <>
-      <PageHead title="Overview">{audit && !isUnused && <RangeChoice range={range} />}</PageHead>
+      <PageHead title="Overview">
+        {audit && !isUnused && <RangeChoice range={range} />}
+        {administer && !isAddOffered && <AddServerLink />}
+      </PageHead>
       <FirstSteps />
       {(!isUnused || overview.data.value?.server_count !== 0) && (
         <OverviewFacts overview={overview.data.value} stats={stats.data.value} isAuditor={audit} />
@@ -208,6 +212,11 @@ export function Overview({ query }: PageProps) {
         </div>
         <div class="column">{stats.data.value && !isUnused && <ToolPanels stats={stats.data.value} />}</div>
       </div>
+      {call && !isUnused && (
+        <section class="panel below">
+          <ConnectClient most={1} />
+        </section>
+      )}
     </>
   )
 }

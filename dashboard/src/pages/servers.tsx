@@ -5,7 +5,7 @@ import { CountFacts, DurationFact } from '../calls/call-facts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { PageHead } from '../ui/page-head.tsx'
-import { AddServerActions, FirstSteps, useNextStep } from '../start/first-steps.tsx'
+import { AddServerActions, AddServerLink, FirstSteps, useNextStep } from '../start/first-steps.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
 import { SearchBox } from '../ui/search-box.tsx'
 import { Segmented } from '../ui/segmented.tsx'
@@ -68,18 +68,15 @@ function NoServers() {
   )
 }
 
-/** Buttons of the page's head; the checklist of the first steps, while shown, has the only primary one. */
+/** Buttons of the page's head. */
 function AddLinks() {
-  const kind = useNextStep() ? 'btn' : 'btn primary'
   if (!useRights().administer) return null
   return (
     <>
       <a class="btn" href={link('new-server', '', { tab: 'paste' })}>
         Import mcp.json
       </a>
-      <a class={kind} data-new href={link('new-server', '', { tab: 'form' })}>
-        Add server <kbd>N</kbd>
-      </a>
+      <AddServerLink />
     </>
   )
 }
@@ -96,17 +93,17 @@ function ServerHeads({ sort }: { sort: Sort | undefined }) {
     <tr>
       <SortHead {...props('name')}>Server</SortHead>
       <SortHead {...props('status')}>Status</SortHead>
-      <th scope="col" class="opt">
+      <SortHead {...props('transport')} kind="opt">
         Transport
-      </th>
+      </SortHead>
       <SortHead {...props('tools')} kind="num opt2">
         Tools <span class="muted">/ prompts</span>
       </SortHead>
       {audit && (
         <>
-          <th scope="col" class="opt">
+          <SortHead {...props('recent')} kind="opt">
             Calls, 24 h
-          </th>
+          </SortHead>
           <SortHead {...props('calls')} kind="num opt2">
             Total
           </SortHead>
@@ -116,7 +113,7 @@ function ServerHeads({ sort }: { sort: Sort | undefined }) {
           <SortHead {...props('failed')} kind="num opt2">
             Failed
           </SortHead>
-          <th scope="col">Enabled</th>
+          <SortHead {...props('enabled')}>Enabled</SortHead>
         </>
       )}
     </tr>

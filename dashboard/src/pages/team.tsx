@@ -5,6 +5,8 @@ import type { PageProps } from '../pages.ts'
 import { ActionButton } from '../people/action-button.tsx'
 import { policiesNaming } from '../people/policies-naming.ts'
 import { Groups, Members } from '../people/team-parts.tsx'
+import { PolicyLink } from '../policies/policy-link.tsx'
+import { EffectTag, PolicyState, stateOf } from '../policies/state.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { SortedTable, type Column } from '../table/sorted-table.tsx'
@@ -12,20 +14,21 @@ import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { UntrustedText, untrustedText } from '../ui/untrusted-text.tsx'
 
-const effects = { allow: 'Allows', deny: 'Denies' } as const
-const stateOf = ({ enabled, mode }: Policy): string =>
-  enabled ? (mode === 'observe' ? 'Observed' : 'Enforced') : 'Disabled'
-
 const columns: readonly Column<Policy>[] = [
   {
     key: 'policy',
     label: 'Policy',
     kind: 'wrap',
     value: ({ name }) => name,
-    cell: ({ name }) => <UntrustedText text={name} />
+    cell: ({ name }) => <PolicyLink name={name} />
   },
-  { key: 'effect', label: 'Effect', value: ({ effect }) => effect, cell: ({ effect }) => effects[effect] },
-  { key: 'state', label: 'State', value: stateOf, cell: stateOf }
+  {
+    key: 'effect',
+    label: 'Effect',
+    value: ({ effect }) => effect,
+    cell: ({ effect }) => <EffectTag effect={effect} />
+  },
+  { key: 'state', label: 'State', value: stateOf, cell: (policy) => <PolicyState {...policy} /> }
 ]
 
 function Policies({ name, query }: PageProps) {
@@ -39,7 +42,14 @@ function Policies({ name, query }: PageProps) {
           return found.length === 0 ? (
             <p class="muted">No policy names this team.</p>
           ) : (
-            <SortedTable label="Policies" rows={found} columns={columns} keyOf={(each) => each.name} query={query} />
+            <SortedTable
+              label="Policies"
+              rows={found}
+              columns={columns}
+              keyOf={(each) => each.name}
+              query={query}
+              opens
+            />
           )
         }}
       </AsyncContent>

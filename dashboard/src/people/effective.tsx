@@ -1,6 +1,7 @@
 import type { EffectiveItem } from '../../../src/schemas/policy.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { plural } from '../format.ts'
+import { PolicyLink } from '../policies/policy-link.tsx'
 import * as sources from '../sources.ts'
 import { SortedTable, type Column } from '../table/sorted-table.tsx'
 import { matches, wordsOf } from '../tools/filter.ts'
@@ -8,7 +9,7 @@ import { AsyncContent } from '../ui/panels.tsx'
 import { SearchBox } from '../ui/search-box.tsx'
 import { Segmented } from '../ui/segmented.tsx'
 import { Status } from '../ui/status.tsx'
-import { QualifiedName, UntrustedText } from '../ui/untrusted-text.tsx'
+import { QualifiedName } from '../ui/untrusted-text.tsx'
 
 /** Rows shown; a search finds the others. */
 const MAX_ROWS = 200
@@ -16,6 +17,8 @@ const MAX_ROWS = 200
 const words = {
   allow: ['ok', 'Allowed'],
   conditional: ['warn', 'Arguments decide'],
+  confirm: ['warn', 'Needs confirmation'],
+  approve: ['warn', 'Needs approval'],
   deny: ['off', 'Denied']
 } as const
 
@@ -43,7 +46,7 @@ const columns: readonly Column<EffectiveItem>[] = [
     label: 'Rule',
     kind: 'wrap',
     value: ruleOf,
-    cell: (item) => <UntrustedText text={ruleOf(item)} />
+    cell: ({ policy }) => (policy === undefined ? 'the default' : <PolicyLink name={policy} />)
   }
 ]
 
@@ -87,6 +90,7 @@ function Items({ items, query }: { items: readonly EffectiveItem[]; query: Query
           columns={columns}
           keyOf={({ kind, name }) => `${kind} ${name}`}
           query={query}
+          opens
         />
       )}
       {found.length > MAX_ROWS && (

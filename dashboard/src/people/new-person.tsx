@@ -38,8 +38,9 @@ export async function issueToken(name: string): Promise<Issued> {
 }
 
 /** Invitation link or access token, shown once. */
-export const IssuedOnce = ({ issued, onClose }: { issued: Issued; onClose: () => void }) =>
-  issued.way === 'invite' ? (
+export function IssuedOnce({ issued, onClose }: { issued: Issued; onClose: () => void }) {
+  const { static_token: signsIn } = useApp().viewer.value.sign_in
+  return issued.way === 'invite' ? (
     <ShownOnce title="Invitation" secret={issued.secret} copy="Copy link" onClose={onClose}>
       <p>
         <strong>Send this link now: it is not shown again.</strong> It works once and for 48 hours; on its page the
@@ -49,17 +50,19 @@ export const IssuedOnce = ({ issued, onClose }: { issued: Issued; onClose: () =>
   ) : (
     <ShownOnce title="Access token" secret={issued.secret} copy="Copy token" onClose={onClose}>
       <p>
-        <strong>Copy it now: it is not shown again.</strong> It has all rights of the person's role over REST, and signs
-        in to this console for an hour.
+        <strong>Copy it now: it is not shown again.</strong> It has all rights of the person's role over REST
+        {signsIn && ', and signs in to this console for an hour'}.
       </p>
     </ShownOnce>
   )
+}
 
 function PersonForm({ onClose, onIssued }: { onClose: () => void; onIssued: (issued: Issued) => void }) {
-  const { store } = useApp()
+  const { store, viewer } = useApp()
+  const { password: canInvite } = viewer.value.sign_in
   const name = useSignal('')
   const role = useSignal<Role>('user')
-  const way = useSignal<Way>('invite')
+  const way = useSignal<Way>(canInvite ? 'invite' : 'token')
   const failure = useSignal('')
   const busy = useSignal(false)
   const submit = async (event: Event) => {
@@ -77,20 +80,27 @@ function PersonForm({ onClose, onIssued }: { onClose: () => void; onIssued: (iss
   return (
     <Dialog title="New person" onClose={onClose}>
       <form class="stack" onSubmit={(event) => void submit(event)}>
-        <Segmented
-          label="How the person signs in"
-          current={way.value}
-          onSelect={(next) => (way.value = next)}
-          options={[
-            { id: 'invite', label: 'Invitation' },
-            { id: 'token', label: 'Static token' }
-          ]}
-        />
+        {canInvite && (
+          <Segmented
+            label="How the person signs in"
+            current={way.value}
+            onSelect={(next) => (way.value = next)}
+            options={[
+              { id: 'invite', label: 'Invitation' },
+              { id: 'token', label: 'Static token' }
+            ]}
+          />
+        )}
         <p class="muted">
           {way.value === 'invite'
             ? 'The person gets a link to set a password. Those who sign in at your identity provider need none.'
-            : 'For programs, and for people without an identity provider.'}
+            : 'The person gets a static token. Those who sign in at your identity provider need none.'}
         </p>
+        {!canInvite && (
+          <p class="muted">
+            Passwords are switched off here: invitations need <code>TOWPATH_LOCAL_SIGN_IN=on</code>.
+          </p>
+        )}
         <Field label="Name" help="Letters, digits, - and _">
           {(attributes) => (
             <input

@@ -52,6 +52,7 @@ export function RoleChoice({ user: { name, role } }: { user: UserDetails }) {
 /** What an administrator may do with a person. */
 export function PersonActions({ user: { name, source, suspended } }: { user: UserDetails }) {
   const issued = useSignal<Issued | undefined>(undefined)
+  const { password: canInvite } = useApp().viewer.value.sign_in
   const title = untrustedText(name)
   return (
     <>
@@ -83,7 +84,7 @@ export function PersonActions({ user: { name, source, suspended } }: { user: Use
       >
         <p>Ends all browser sessions and disconnects all clients. Access tokens stay.</p>
       </ActionButton>
-      {!suspended && (source === 'local' || source === 'static') && (
+      {canInvite && !suspended && (source === 'local' || source === 'static') && (
         <ActionButton
           label="Invite"
           title={`Invite ${title}?`}

@@ -104,7 +104,49 @@ function RemoveButton({ name, onRemove }: { name: string; onRemove: () => Promis
   )
 }
 
-const memberColumns: readonly Column<Member>[] = [
+const teamRoles = { member: 'Member', manager: 'Manager' } as const satisfies Readonly<Record<Member['role'], string>>
+
+interface RoleChoiceProps {
+  readonly member: Member
+  readonly onChoose: (role: Member['role']) => Promise<void>
+}
+
+/** Choice between member and manager; keeps the stored role if the change is refused. */
+function RoleChoice({ member: { user, role }, onChoose }: RoleChoiceProps) {
+  const failure = useSignal('')
+  const choose = async (select: HTMLSelectElement) => {
+    failure.value = ''
+    try {
+      await onChoose(select.value as Member['role'])
+    } catch (error) {
+      failure.value = sentence((error as Error).message)
+      select.value = role
+    }
+  }
+  return (
+    <>
+      <select
+        class="in fit"
+        aria-label={`Role of ${untrustedText(user)} in the team`}
+        value={role}
+        onChange={(event) => void choose(event.currentTarget)}
+      >
+        {(Object.keys(teamRoles) as Member['role'][]).map((each) => (
+          <option key={each} value={each}>
+            {teamRoles[each]}
+          </option>
+        ))}
+      </select>
+      {failure.value && (
+        <span class="err blk" role="alert">
+          <UntrustedText text={failure.value} />
+        </span>
+      )}
+    </>
+  )
+}
+
+const memberColumns = (roleCell: (member: Member) => preact.ComponentChildren): readonly Column<Member>[] => [
   {
     key: 'user',
     label: 'Name',
@@ -119,8 +161,8 @@ const memberColumns: readonly Column<Member>[] = [
   {
     key: 'role',
     label: 'Role in the team',
-    value: ({ role }) => role,
-    cell: ({ role }) => (role === 'manager' ? 'Manager' : 'Member')
+    value: ({ role }) => teamRoles[role],
+    cell: roleCell
   }
 ]
 
@@ -130,6 +172,15 @@ export function Members({ team, query }: PartProps) {
   const replace = useReplace(team)
   const people = useSource(sources.users).data.value ?? []
   const { members, groups } = team
+  const setRole = (user: string, role: Member['role']) =>
+    replace({ members: members.map((each) => (each.user === user ? { user, role } : each)), groups })
+  const columns = memberColumns((member) =>
+    may.administer ? (
+      <RoleChoice member={member} onChoose={(role) => setRole(member.user, role)} />
+    ) : (
+      teamRoles[member.role]
+    )
+  )
   const actions: Column<Member> = {
     key: 'actions',
     label: 'Actions',
@@ -143,13 +194,14 @@ export function Members({ team, query }: PartProps) {
   return (
     <section class="below stack">
       <h2>Members</h2>
+      <p class="muted">Managers are the people to ask about the team. The role gives no rights.</p>
       {members.length === 0 ? (
         <p class="muted">Nobody is a member by hand.</p>
       ) : (
         <SortedTable
           label="Members of the team"
           rows={members}
-          columns={may.administer ? [...memberColumns, actions] : memberColumns}
+          columns={may.administer ? [...columns, actions] : columns}
           keyOf={({ user }) => user}
           query={query}
           member="members"

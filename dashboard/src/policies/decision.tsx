@@ -13,9 +13,14 @@ const hidden = {
   default: 'No policy allows it.'
 } as const
 
+const words = { allow: 'Allowed', deny: 'Denied', confirm: 'Needs confirmation', approve: 'Needs approval' } as const
+const tones = { allow: 'ok', deny: 'err', confirm: 'warn', approve: 'warn' } as const
+
 /** Returns why a call is allowed or denied, without the policy that decided. */
 function reasonOf({ decision, hidden_by: cause, policy }: PolicyDecision): string {
   if (decision === 'deny') return cause === undefined ? 'It is denied.' : hidden[cause]
+  if (decision === 'confirm') return 'A policy lets the call run once the person at the client has confirmed it.'
+  if (decision === 'approve') return 'A policy lets the call run once an approver has said yes.'
   return policy === undefined ? 'No policy denies it, and without policies it is allowed.' : 'A policy allows it.'
 }
 
@@ -74,14 +79,14 @@ interface DecisionProps {
 /** Answer to "why can or can't … call …", with every policy that matches. */
 export function Decision({ caller, item, decision, policies }: DecisionProps) {
   const { matched, policy: deciding, arguments_refused: refused, scopes } = decision
-  const isAllowed = decision.decision === 'allow'
+  const isAllowed = decision.decision !== 'deny'
   return (
     <section class="panel stack" role="status" aria-label="Decision">
       <h2>
         <UntrustedText text={caller} /> {isAllowed ? 'can' : 'cannot'} use <UntrustedText text={item} />
       </h2>
       <p>
-        <Status tone={isAllowed ? 'ok' : 'err'} word={isAllowed ? 'Allowed' : 'Denied'} /> {reasonOf(decision)}
+        <Status tone={tones[decision.decision]} word={words[decision.decision]} /> {reasonOf(decision)}
       </p>
       {refused !== undefined && (
         <p>

@@ -42,6 +42,7 @@ const orNothing = <T extends object>(name: string, value: T) => (Object.keys(val
 /** Returns the body for the REST interface, without the members that say nothing. */
 export function policyBody(draft: PolicyDraft): PolicyDraft {
   const { name, effect, mode, enabled, everyone, subjects = {}, targets = {}, when, require_scopes, reason } = draft
+  const { approvers, hold_ms, valid_ms, uses, without_elicitation } = draft
   const { annotations = {} } = targets
   return {
     ...{ name, effect, mode: mode ?? 'enforce' },
@@ -51,7 +52,12 @@ export function policyBody(draft: PolicyDraft): PolicyDraft {
     ...orNothing('targets', { ...listsIn(targets, targetKinds), ...orNothing('annotations', annotations) }),
     ...(when?.trim() && { when }),
     ...(require_scopes?.length && { require_scopes }),
-    ...(reason && { reason })
+    ...(reason && { reason }),
+    ...(approvers && { approvers }),
+    ...(hold_ms !== undefined && { hold_ms }),
+    ...(valid_ms !== undefined && { valid_ms }),
+    ...(uses !== undefined && { uses }),
+    ...(without_elicitation && { without_elicitation })
   }
 }
 
@@ -70,6 +76,7 @@ export const isForEverything = (draft: PolicyDraft): boolean => {
 const isTexts = (value: Json | undefined): boolean =>
   Array.isArray(value) && value.every((entry) => typeof entry === 'string')
 const isFlag = (value: Json): boolean => typeof value === 'boolean'
+const isNumber = (value: Json): boolean => typeof value === 'number'
 const isText = (value: Json): boolean => typeof value === 'string'
 const isOneOf = (texts: readonly string[]) => (value: Json) => typeof value === 'string' && texts.includes(value)
 
@@ -90,10 +97,11 @@ function problemIn(object: JsonObject, rules: Rules, at = ''): string | undefine
   return undefined
 }
 
+const effectTexts = '"allow", "deny", "confirm" or "approve"'
 const object = [isJsonObject, 'an object'] as const
 const memberRules: Rules = {
   name: [isText, 'a text'],
-  effect: [isOneOf(effects), '"allow" or "deny"'],
+  effect: [isOneOf(effects), effectTexts],
   mode: [isOneOf(modes), '"enforce" or "observe"'],
   enabled: [isFlag, 'true or false'],
   everyone: [isFlag, 'true or false'],
@@ -101,7 +109,12 @@ const memberRules: Rules = {
   targets: object,
   when: [isText, 'a text'],
   require_scopes: [isTexts, 'a list of texts'],
-  reason: [isText, 'a text']
+  reason: [isText, 'a text'],
+  approvers: object,
+  hold_ms: [isNumber, 'a number'],
+  valid_ms: [isNumber, 'a number'],
+  uses: [isNumber, 'a number'],
+  without_elicitation: [isText, 'a text']
 }
 
 /** Reads the text view. The gateway checks the contents of the members. */
@@ -125,6 +138,6 @@ export function readDraft(text: string): { readonly draft: PolicyDraft } | { rea
       'targets.annotations.'
     )
   if (problem !== undefined) return { problem }
-  if (parsed['effect'] === undefined) return { problem: '"effect" is missing: write "allow" or "deny".' }
+  if (parsed['effect'] === undefined) return { problem: `"effect" is missing: write ${effectTexts}.` }
   return { draft: { name: '', ...(parsed as unknown as Omit<PolicyDraft, 'name'>) } }
 }

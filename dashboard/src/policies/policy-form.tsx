@@ -15,6 +15,8 @@ interface PolicyFormProps {
 
 const effects = [
   { id: 'allow', label: 'Allow' },
+  { id: 'confirm', label: 'Confirm' },
+  { id: 'approve', label: 'Approve' },
   { id: 'deny', label: 'Deny' }
 ] as const
 const modes = [

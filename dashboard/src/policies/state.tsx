@@ -20,6 +20,13 @@ export const PolicyState = (policy: StateProps) => {
   return <Status tone={tone} word={word} />
 }
 
+const effectTags = {
+  allow: { style: 'tag ok', label: 'Allow' },
+  deny: { style: 'tag err', label: 'Deny' },
+  confirm: { style: 'tag warn', label: 'Confirm' },
+  approve: { style: 'tag warn', label: 'Approve' }
+} as const satisfies Record<Effect, { readonly style: string; readonly label: string }>
+
 export const EffectTag = ({ effect }: { effect: Effect }) => (
-  <span class={effect === 'allow' ? 'tag ok' : 'tag err'}>{effect === 'allow' ? 'Allow' : 'Deny'}</span>
+  <span class={effectTags[effect].style}>{effectTags[effect].label}</span>
 )

@@ -24,6 +24,8 @@ const MAX_ROWS = 50
 
 const effects = {
   denied: ['err', 'Newly denied'],
+  confirm: ['warn', 'Newly confirmed'],
+  approve: ['warn', 'Newly approved'],
   allowed: ['ok', 'Newly allowed'],
   unknown: ['warn', 'Not known']
 } as const
@@ -56,17 +58,30 @@ const Change = ({ change: tried }: { change: ChangedCalls }) => {
 }
 
 function Result({ result }: { result: PolicyReplayResult }) {
-  const { calls, denied, allowed, unknown, callers_gone: gone, changes, complete, changes_cut: isCut } = result
+  const {
+    calls,
+    denied,
+    confirm,
+    approve,
+    allowed,
+    unknown,
+    callers_gone: gone,
+    changes,
+    complete,
+    changes_cut: isCut
+  } = result
   return (
     <div class="stack">
       <p role="status">
-        {denied + allowed + unknown === 0
+        {denied + confirm + approve + allowed + unknown === 0
           ? `None of ${plural(calls, 'call')} of the last day would be answered differently.`
           : `Of ${plural(calls, 'call')} of the last day, ${count(denied)} would be denied and ${count(allowed)} allowed that were not.`}
       </p>
       <Facts>
         <Fact label="Examined" value={count(calls)} />
         <Fact label="Newly denied" value={count(denied)} bad={denied > 0} />
+        {confirm > 0 && <Fact label="Newly confirmed" value={count(confirm)} />}
+        {approve > 0 && <Fact label="Newly approved" value={count(approve)} />}
         <Fact label="Newly allowed" value={count(allowed)} />
         <Fact label="Not known" value={count(unknown)} />
       </Facts>

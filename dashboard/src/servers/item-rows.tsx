@@ -1,11 +1,10 @@
 import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { openRow } from '../ui/open-row.ts'
+import { SortedTable, type Column } from '../table/sorted-table.tsx'
 import { EmptyPanel } from '../ui/panels.tsx'
 import { Breakable, UntrustedText } from '../ui/untrusted-text.tsx'
 import { Switch } from '../ui/switch.tsx'
-import { Table } from '../ui/table.tsx'
 
 /** Row of a server's tool, prompt, resource, template or skill. */
 export interface ItemRow {
@@ -43,7 +42,35 @@ export const Flags = ({ flags }: { flags: readonly Flag[] }) => (
   </>
 )
 
-/** Items of one kind that a server offers. */
+const nameColumn: Column<ItemRow> = {
+  key: 'name',
+  label: 'Name',
+  value: ({ name }) => name,
+  cell: ({ name, href, flags }) => (
+    <>
+      {href ? (
+        <a class="name mono" data-row href={href}>
+          <Breakable text={name} />
+        </a>
+      ) : (
+        <span class="name mono">
+          <Breakable text={name} />
+        </span>
+      )}{' '}
+      <Flags flags={flags} />
+    </>
+  )
+}
+
+const tokensColumn: Column<ItemRow> = {
+  key: 'tokens',
+  label: 'Tokens',
+  kind: 'num opt2',
+  value: ({ tokens }) => tokens,
+  cell: ({ tokens }) => `~${tokens}`
+}
+
+/** Items of one kind that a server offers; those that need a look come first. */
 export function ItemTable({ label, kind, items, empty }: ItemTableProps) {
   const { store } = useApp()
   if (items.length === 0) return <EmptyPanel title={empty} />
@@ -51,47 +78,36 @@ export function ItemTable({ label, kind, items, empty }: ItemTableProps) {
     await change('PATCH', path(kind, key, 'enabled'), { enabled })
     await store.refresh(new Set([kind === 'skills' ? 'servers' : kind]))
   }
+  const columns: readonly Column<ItemRow>[] = [
+    nameColumn,
+    {
+      key: 'description',
+      label: 'Description',
+      kind: 'opt wrap',
+      value: ({ description }) => description,
+      cell: ({ description = '' }) => (
+        <span class="blk clip">
+          <UntrustedText text={description} />
+        </span>
+      )
+    },
+    ...(kind === 'tools' ? [tokensColumn] : []),
+    {
+      key: 'enabled',
+      label: 'Enabled',
+      value: ({ enabled }) => Number(enabled),
+      cell: ({ name, key, enabled }) => (
+        <Switch name={name} checked={enabled} onSwitch={(next) => onSwitch(key, next)} />
+      )
+    }
+  ]
   return (
-    <Table label={label}>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col" class="opt">
-            Description
-          </th>
-          {kind === 'tools' && (
-            <th scope="col" class="num opt2">
-              Tokens
-            </th>
-          )}
-          <th scope="col">Enabled</th>
-        </tr>
-      </thead>
-      <tbody>
-        {items.map(({ name, key, href, description = '', enabled, tokens, flags }) => (
-          <tr key={key} {...(href && { class: 'opens', onClick: openRow })}>
-            <th scope="row">
-              {href ? (
-                <a class="name mono" data-row href={href}>
-                  <Breakable text={name} />
-                </a>
-              ) : (
-                <span class="name mono">
-                  <Breakable text={name} />
-                </span>
-              )}{' '}
-              <Flags flags={flags} />
-            </th>
-            <td class="opt wrap clip">
-              <UntrustedText text={description} />
-            </td>
-            {kind === 'tools' && <td class="num opt2">~{tokens}</td>}
-            <td>
-              <Switch name={name} checked={enabled} onSwitch={(next) => onSwitch(key, next)} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+    <SortedTable
+      label={label}
+      rows={items.toSorted((a, b) => Number(b.flags.length > 0) - Number(a.flags.length > 0))}
+      columns={columns}
+      keyOf={({ key }) => key}
+      opens
+    />
   )
 }

@@ -1,7 +1,9 @@
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
+import { TRANSPORTS } from '../../../src/domain/transports.ts'
 import { needsAttention } from './server-state.ts'
 
-export const sortKeys = ['name', 'status', 'tools', 'calls', 'p95', 'failed'] as const
+export const sortKeys = ['name', 'status', 'transport', 'tools', 'recent', 'calls', 'p95', 'failed', 'enabled'] as const
+const ascendingFirst: readonly SortKey[] = ['name', 'status', 'transport', 'enabled']
 export type SortKey = (typeof sortKeys)[number]
 
 export interface Sort {
@@ -18,7 +20,7 @@ export function parseSort(text = ''): Sort | undefined {
 
 /** Returns the query member after a click on a column: its useful direction, then the other, then the default order. */
 export function nextSort(current: Sort | undefined, key: SortKey): string | undefined {
-  const startsDescending = key !== 'name' && key !== 'status'
+  const startsDescending = !ascendingFirst.includes(key)
   if (current?.key !== key) return startsDescending ? `-${key}` : key
   if (current.isDescending !== startsDescending) return undefined
   return startsDescending ? key : `-${key}`
@@ -34,6 +36,10 @@ const severity: Readonly<Record<ServerView['status'], number>> = {
 }
 
 const values: Readonly<Record<Exclude<SortKey, 'name'>, (server: ServerView) => number | undefined>> = {
+  transport: ({ transport }) => TRANSPORTS.indexOf(transport),
+  enabled: ({ enabled }) => Number(enabled),
+  // the bars next to the total
+  recent: ({ stats_24h }) => stats_24h?.calls,
   status: ({ status }) => severity[status],
   tools: ({ tool_count }) => tool_count,
   calls: ({ stats_24h }) => stats_24h?.calls,

@@ -37,14 +37,18 @@ const texts: Readonly<Record<StepId, readonly [title: string, help: string]>> = 
 const actions: Readonly<Record<StepId, () => preact.ComponentChildren>> = {
   add: AddServerActions,
   try: () => (
-    <a class="btn primary" href={link('tools')}>
-      Choose a tool
-    </a>
+    <div class="actions">
+      <a class="btn primary" href={link('tools')}>
+        Choose a tool
+      </a>
+    </div>
   ),
   connect: () => (
-    <a class="btn primary" href={link('connect')}>
-      Connect a client
-    </a>
+    <div class="actions">
+      <a class="btn primary" href={link('connect')}>
+        Connect a client
+      </a>
+    </div>
   )
 }
 
@@ -59,6 +63,16 @@ function useOpenSteps() {
 
 /** Returns the step that the checklist offers now; undefined while the checklist is hidden. */
 export const useNextStep = (): StepId | undefined => useOpenSteps().find(({ isDone }) => !isDone)?.id
+
+/** Link to add a server; the checklist of the first steps, while shown, has the only primary button of a page. */
+export function AddServerLink() {
+  const kind = useNextStep() ? 'btn' : 'btn primary'
+  return (
+    <a class={kind} data-new href={link('new-server', '', { tab: 'form' })}>
+      Add server <kbd>N</kbd>
+    </a>
+  )
+}
 
 /** Checklist from an empty gateway to a connected client; ticks itself, and disappears when done or dismissed. */
 export function FirstSteps() {

@@ -14,6 +14,8 @@ export interface Column<T> {
   /** Value to sort by; a column without it, such as one of buttons, has a head only for screen readers. */
   readonly value?: (row: T) => Value
   readonly cell: (row: T) => preact.ComponentChildren
+  /** True if this column, instead of the first one, names the row. */
+  readonly isName?: boolean
 }
 
 const compare = (a: Value, b: Value): number => {
@@ -43,21 +45,28 @@ const nextOrder = (order: string | undefined, key: string): string | undefined =
 
 interface SortedTableProps<T> {
   readonly label: string
+  /** Additional CSS class of the table. */
+  readonly kind?: string
+  /** Rows in the order that they have before somebody sorts them. */
   readonly rows: readonly T[]
-  /** The first one names the row. */
+  /** The first one names the row, unless another one says so. */
   readonly columns: readonly Column<T>[]
   readonly keyOf: (row: T) => string
-  readonly query: Readonly<Record<string, string>>
+  /** Query of the page; by default that of the address. */
+  readonly query?: Readonly<Record<string, string>>
   /** Member of the page's query with the order. */
   readonly member?: string
   /** True if rows have a `data-row` link, which a click anywhere in the row opens. */
   readonly opens?: boolean
+  /** Tip of the heads that sort, for a list of which only a part is loaded. */
+  readonly sortTip?: string | undefined
 }
 
 /** Table whose order is in the page's address. */
 export function SortedTable<T>(props: SortedTableProps<T>) {
-  const { label, rows, columns, keyOf, query, member = 'sort', opens = false } = props
   const { location } = useApp()
+  const { label, kind: tableKind, rows, columns, keyOf, member = 'sort', opens = false, sortTip } = props
+  const { query = location.route.value.query } = props
   const order = query[member]
   const head = ({ key, label: name, kind: style, value }: Column<T>) =>
     value === undefined ? (
@@ -68,29 +77,33 @@ export function SortedTable<T>(props: SortedTableProps<T>) {
       <SortHead
         key={key}
         {...(style === undefined ? {} : { kind: style })}
+        tip={sortTip}
         direction={order === key ? 'ascending' : order === `-${key}` ? 'descending' : undefined}
         onSort={() => location.setQuery({ [member]: nextOrder(order, key) })}
       >
         {name}
       </SortHead>
     )
-  const [first, ...others] = columns as readonly [Column<T>, ...Column<T>[]]
+  const naming = columns.find(({ isName }) => isName) ?? columns[0]
   return (
-    <Table label={label}>
+    <Table label={label} {...(tableKind === undefined ? {} : { kind: tableKind })}>
       <thead>
         <tr>{columns.map(head)}</tr>
       </thead>
       <tbody>
         {sortRows(rows, columns, order).map((row) => (
           <tr key={keyOf(row)} {...(opens && { class: 'opens', onClick: openRow })}>
-            <th scope="row" class={first.kind}>
-              {first.cell(row)}
-            </th>
-            {others.map(({ key, kind: style, cell }) => (
-              <td key={key} class={style}>
-                {cell(row)}
-              </td>
-            ))}
+            {columns.map((column) =>
+              column === naming ? (
+                <th key={column.key} scope="row" class={column.kind}>
+                  {column.cell(row)}
+                </th>
+              ) : (
+                <td key={column.key} class={column.kind}>
+                  {column.cell(row)}
+                </td>
+              )
+            )}
           </tr>
         ))}
       </tbody>

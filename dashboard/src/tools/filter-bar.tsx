@@ -1,4 +1,4 @@
-import { useApp } from '../app-context.ts'
+import { useApp, useRights } from '../app-context.ts'
 import { SearchBox } from '../ui/search-box.tsx'
 import { Segmented } from '../ui/segmented.tsx'
 import { filterQuery, type ToolFilter } from './filter.ts'
@@ -21,7 +21,15 @@ export function FilterBar({ filter, label, placeholder, servers, flagged, childr
     const { q, server, state } = filterQuery({ ...filter, ...changes })
     location.setQuery({ q, server, state })
   }
+  const { audit } = useRights()
   const isFlaggedShown = flagged > 0 || filter.state === 'flagged'
+  // users are shown what is enabled only
+  const states = [
+    { id: 'all' as const, label: 'All' },
+    ...(audit ? [{ id: 'enabled' as const, label: 'Enabled' }] : []),
+    ...(audit ? [{ id: 'disabled' as const, label: 'Disabled' }] : []),
+    ...(isFlaggedShown ? [{ id: 'flagged' as const, label: 'Flagged', count: flagged }] : [])
+  ]
   return (
     <div class="bar">
       <SearchBox label={label} placeholder={placeholder} value={filter.q} onInput={(q) => set({ q })} />
@@ -40,17 +48,9 @@ export function FilterBar({ filter, label, placeholder, servers, flagged, childr
           ))}
         </select>
       </div>
-      <Segmented
-        label="State filter"
-        options={[
-          { id: 'all' as const, label: 'All' },
-          { id: 'enabled' as const, label: 'Enabled' },
-          { id: 'disabled' as const, label: 'Disabled' },
-          ...(isFlaggedShown ? [{ id: 'flagged' as const, label: 'Flagged', count: flagged }] : [])
-        ]}
-        current={filter.state}
-        onSelect={(state) => set({ state })}
-      />
+      {states.length > 1 && (
+        <Segmented label="State filter" options={states} current={filter.state} onSelect={(state) => set({ state })} />
+      )}
       {children}
     </div>
   )

@@ -7,15 +7,36 @@ interface DialogProps {
   readonly children: preact.ComponentChildren
 }
 
+/**
+ * Returns a function that puts the caret back to where it is now. Chromium returns the focus to a field without its
+ * caret if another tab was in front meanwhile: what is typed then is lost.
+ */
+function rememberCaret(): () => void {
+  const field = document.activeElement
+  if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return () => {}
+  const { selectionStart: start, selectionEnd: end, selectionDirection: direction } = field
+  return () => {
+    if (document.activeElement !== field) return
+    if (start !== null) return field.setSelectionRange(start, end, direction ?? 'none')
+    // such as a number: the caret of these is out of reach of scripts
+    field.blur()
+    field.focus()
+  }
+}
+
 /** Modal dialog, open while mounted. Esc closes it; the focus returns to the element that opened it. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const id = useId()
   const element = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
     const dialog = element.current!
+    const restoreCaret = rememberCaret()
     dialog.showModal()
-    // only `close()` restores the focus; removing the element does not
-    return () => dialog.close()
+    return () => {
+      // only `close()` restores the focus; removing the element does not
+      dialog.close()
+      restoreCaret()
+    }
   }, [])
   return (
     <dialog

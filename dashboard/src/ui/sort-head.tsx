@@ -3,6 +3,8 @@ interface SortHeadProps {
   readonly kind?: string
   /** Current direction; undefined if the table is sorted otherwise. */
   readonly direction: 'ascending' | 'descending' | undefined
+  /** Tip of the button. */
+  readonly tip?: string | undefined
   readonly onSort: () => void
   readonly children: preact.ComponentChildren
 }
@@ -10,9 +12,9 @@ interface SortHeadProps {
 const arrows = { ascending: ' ↑', descending: ' ↓' } as const
 
 /** Head of a column that sorts the table. */
-export const SortHead = ({ kind, direction, onSort, children }: SortHeadProps) => (
+export const SortHead = ({ kind, direction, tip, onSort, children }: SortHeadProps) => (
   <th scope="col" class={kind} aria-sort={direction ?? 'none'}>
-    <button type="button" class="sort" onClick={onSort}>
+    <button type="button" class="sort" title={tip} onClick={onSort}>
       {children}
       {direction && <span aria-hidden="true">{arrows[direction]}</span>}
     </button>

@@ -1,4 +1,4 @@
-import type { ConnectedClient, RegisteredClient } from '../../schemas/oauth-client.ts'
+import type { ConnectedClient, OAuthGrant, OAuthGrantPage, RegisteredClient } from '../../schemas/oauth-client.ts'
 import type { Cli } from '../io/cli.ts'
 import { notFound } from '../io/failure.ts'
 import type { Action } from '../io/runner.ts'
@@ -68,6 +68,38 @@ export const listRegistered: Action<{ readonly limit: string }> = async (cli, _a
     answer,
     rowsView(registeredColumns, answer.body, ({ id }) => id)
   )
+}
+
+interface GrantFlags extends OwnerFlags {
+  readonly client?: string
+  readonly limit: string
+  readonly cursor?: string
+}
+
+const grantColumns: readonly Column<OAuthGrant>[] = [
+  { head: 'user', value: ({ user }) => user },
+  { head: 'name', value: ({ name, client_id }) => name ?? client_id },
+  { head: 'scopes', value: ({ endpoints }) => [...new Set(endpoints.flatMap(({ scopes }) => scopes))].join(', ') },
+  { head: 'connected', value: ({ connected_at }) => connected_at.slice(0, 10) },
+  { head: 'renewed', value: ({ renewed_at }) => renewed_at?.slice(0, 10) ?? 'never' },
+  { head: 'client id', value: ({ client_id }) => client_id, isWide: true }
+]
+
+/** `towpath oauth-client grants`. */
+export const listGrants: Action<GrantFlags> = async (cli, _args, { user, client, limit, cursor }) => {
+  const query = new URLSearchParams({
+    limit,
+    ...(user && { user }),
+    ...(client && { client }),
+    ...(cursor && { cursor })
+  })
+  const answer = await cli.api.get<OAuthGrantPage>(`/api/v0/oauth_grants?${query.toString()}`)
+  const { grants, next_cursor: next } = answer.body
+  await cli.show(
+    answer,
+    rowsView(grantColumns, grants, ({ user: owner }) => owner)
+  )
+  if (next !== undefined) cli.note(`more: --cursor ${next}`)
 }
 
 /** `towpath oauth-client approve`. */

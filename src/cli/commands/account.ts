@@ -43,6 +43,14 @@ export function addAccount(program: Command, run: Runner): void {
     .option('--limit <n>', 'maximum number of clients', '100')
     .action(run(async () => (await import('../account/oauth-clients.ts')).listRegistered))
   client
+    .command('grants')
+    .description('List what people gave to OAuth clients; for administrators and auditors')
+    .option('--user <name>', 'only of this user')
+    .option('--client <id>', 'only to the client with this client id')
+    .option('--limit <n>', 'maximum number of grants', '100')
+    .option('--cursor <cursor>', 'continue after an earlier list')
+    .action(run(async () => (await import('../account/oauth-clients.ts')).listGrants))
+  client
     .command('approve <id>')
     .description('Approve an OAuth client, so that people can let it in (TOWPATH_OAUTH_DCR=approve)')
     .action(run(async () => (await import('../account/oauth-clients.ts')).approveClient))

@@ -3,11 +3,19 @@ import type { Caller } from '../../catalog/caller.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { COMMAND_LINE_CLIENT } from '../../domain/product.ts'
 import { notFound } from '../../lib/errors.ts'
-import type { StoredGrant } from '../../registry/repositories/oauth-grants.ts'
+import type { GrantPlace, StoredGrant } from '../../registry/repositories/oauth-grants.ts'
 import type { Registry } from '../../registry/registry.ts'
-import type { ConnectedClient } from '../../schemas/oauth-client.ts'
+import type { ConnectedClient, OAuthGrant } from '../../schemas/oauth-client.ts'
 import { auditChange } from '../audit-change.ts'
 import { requireWholeAccount, userIdOf } from '../own-account.ts'
+
+/** Which grants to list: of a user by name, to a client by `client_id`, at most `limit` after a place. */
+export interface GrantQuery {
+  readonly user?: string
+  readonly client?: string
+  readonly limit: number
+  readonly after?: GrantPlace
+}
 
 /** OAuth clients that act for users, and the sign-ins of users (identity and policies, section 5). Methods reject with AppError. */
 export interface ConnectedClients {
@@ -15,6 +23,8 @@ export interface ConnectedClients {
   listOwn(caller: Caller): Promise<ConnectedClient[]>
   /** Ends what the caller gave to a client. 403 for a personal token, 404. */
   endOwn(caller: Caller, id: string): Promise<void>
+  /** Returns what all users gave to clients, the newest first; empty for an unknown user or client. */
+  listGrants(query: GrantQuery): Promise<{ readonly grants: OAuthGrant[]; readonly next: GrantPlace | undefined }>
   /** 404. */
   listOf(name: string): Promise<ConnectedClient[]>
   /** 404. */
@@ -71,17 +81,40 @@ function describe(clientId: string, grants: readonly StoredGrant[], name: unknow
 
 export function createConnectedClients(registry: Storage, catalog: () => Catalog): ConnectedClients {
   const self = (caller: Caller): Owner => ({ id: userIdOf(caller), name: caller.name })
+  const users = (): Owner[] => catalog().principals.flatMap(({ stored }) => (stored.kind === 'client' ? [] : [stored]))
   const find = (name: string): Owner => {
-    const found = catalog().principals.find(({ stored }) => stored.kind !== 'client' && stored.name === name)
+    const found = users().find((user) => user.name === name)
     if (!found) throw notFound('user', name)
-    return found.stored
+    return found
+  }
+  /** Returns a function for the name of each of these clients, which it said of itself. */
+  const readNames = async (clientIds: readonly string[]) => {
+    const registered = await registry.oauthRecords.findAll('Client', clientIds)
+    return (clientId: string) =>
+      clientId === COMMAND_LINE_CLIENT ? 'command line' : registered.get(clientId)?.['client_name']
   }
   const list = async ({ id }: Owner): Promise<ConnectedClient[]> => {
     const clients = groupByClient(await registry.oauthGrants.ofUser(id))
-    const registered = await registry.oauthRecords.findAll('Client', [...clients.keys()])
-    const nameOf = (clientId: string) =>
-      clientId === COMMAND_LINE_CLIENT ? 'command line' : registered.get(clientId)?.['client_name']
+    const nameOf = await readNames([...clients.keys()])
     return [...clients].map(([clientId, grants]) => describe(clientId, grants, nameOf(clientId)))
+  }
+  const listGrants: ConnectedClients['listGrants'] = async ({ user, client, limit, after }) => {
+    const names = new Map(users().map(({ id, name }) => [id, name]))
+    const owner = user === undefined ? undefined : users().find(({ name }) => name === user)
+    if (user !== undefined && !owner) return { grants: [], next: undefined }
+    const { grants, next } = await registry.oauthGrants.page({
+      limit,
+      ...(owner && { userId: owner.id }),
+      ...(client !== undefined && { clientId: client }),
+      ...(after && { after })
+    })
+    const nameOf = await readNames([...new Set(grants.map(({ clientId }) => clientId))])
+    const described = grants.flatMap((grant) => {
+      const name = names.get(grant.userId)
+      // a user may be new on another replica
+      return name === undefined ? [] : { user: name, ...describe(grant.clientId, [grant], nameOf(grant.clientId)) }
+    })
+    return { grants: described, next }
   }
   const end = async (caller: Caller, owner: Owner, id: string): Promise<void> => {
     const grants = (await registry.oauthGrants.ofUser(owner.id)).filter(({ clientId }) => idOf(clientId) === id)
@@ -97,6 +130,7 @@ export function createConnectedClients(registry: Storage, catalog: () => Catalog
       requireWholeAccount(caller)
       await end(caller, self(caller), id)
     },
+    listGrants,
     listOf: async (name) => list(find(name)),
     endOf: async (caller, name, id) => end(caller, find(name), id),
     async signOutOwn(caller) {

@@ -21,18 +21,6 @@ const MAX_BLOCKS = 10_000
 const toText = (latin1: string) => Buffer.from(latin1, 'latin1').toString()
 const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
 
-/** Ends of the escapes of the letters of `uri`, with which a key can be spelled so that its plain text does not occur. */
-const URI_ESCAPES = ['u0075', 'u0072', 'u0069']
-
-/**
- * Returns true if the text may have escapes of the characters below U+0100, with which a key can be hidden. Looks for the rarest part
- * first: the backslash is frequent where a string holds JSON, and a search for it took a tenth of such a call.
- */
-export const mayHaveEscapes = (body: Payload): boolean => body.includes('00') && body.includes('u00')
-
-/** Returns true if a key `uri` may be spelled with escapes. */
-const mayHideUris = (body: Payload) => mayHaveEscapes(body) && URI_ESCAPES.some((end) => body.includes(end))
-
 /** Returns true if text that is not inspected block by block may spell an address that must name its server. */
 const maySpellAddress = (text: string) => /(?:["\s]|\\[tnr])(?:ui|skill|towpath):|\\u00[4-7]/i.test(text)
 
@@ -78,7 +66,7 @@ const applyEdits = (text: string, edits: readonly Edit[]) => {
 
 /** Replaces the addresses that could lead to another server in the content blocks of a result. */
 function nameBlocks(body: Payload, server: CatalogServer, hasUris: boolean): Payload {
-  if (!hasUris && !mayHideUris(body)) return body
+  if (!hasUris && !body.mayEscapeLetters) return body
   const text = body.latin1
   const edits = [...blocksOf(text, members(text))].flatMap((found) => [...uriEdits(text, found, server.name)])
   return edits.length === 0 ? body : Payload.ofLatin1(applyEdits(text, edits))

@@ -154,7 +154,7 @@ export class HttpReply implements ResponseWriter {
   }
 
   /** Sets callbacks for a client that disconnects from a stored stream and resumes it. */
-  setConnectionCallbacks(onDrop: () => void, onResume: () => void): void {
+  setConnectionCallbacks(onDrop: (() => void) | null, onResume: (() => void) | null): void {
     if (this.#storedStream) Object.assign(this.#storedStream, { onDrop, onResume })
   }
 

@@ -3,7 +3,7 @@ import type { CatalogServer } from '../../catalog/catalog.ts'
 import type { Scope } from '../../catalog/scope.ts'
 import type { MemberChanges, Payload } from '../../json/payload.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
-import { mayHaveEscapes, nameAppsIn } from '../messages/app-addresses.ts'
+import { nameAppsIn } from '../messages/app-addresses.ts'
 import { hasUriKey } from '../messages/resource-links.ts'
 import { attributedInputRequests, needsAttribution } from '../messages/server-attribution.ts'
 
@@ -50,7 +50,7 @@ export function resultWithAddresses(task: Payload): ResultWithAddresses | undefi
   if (!result?.isObject) return undefined
   const hasUris = hasUriKey(result)
   // without the quotation mark before it, which texts in results have many of
-  return hasUris || result.includes('_meta"') || mayHaveEscapes(result) ? { result, hasUris } : undefined
+  return hasUris || result.mayEscapeLetters || result.includes('_meta"') ? { result, hasUris } : undefined
 }
 
 /** A task as a client sees it. */

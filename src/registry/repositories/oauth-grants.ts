@@ -13,6 +13,8 @@ const MAX_GRANTS = 1_000
 /** Records of the clients that an administrator has approved, by client id. */
 export const APPROVAL = 'ClientApproval'
 const GRANTS_AT_ONCE = 500
+/** Grants that one page of a list may decrypt: which client a grant is for is encrypted. */
+const MAX_SCANNED = 2_000
 
 /** Grant that a user gave to an OAuth client */
 export interface StoredGrant {
@@ -24,6 +26,32 @@ export interface StoredGrant {
   readonly createdAt: Date
   /** Time at which the client got its refresh token, which each renewal replaces; undefined if it has none */
   readonly renewedAt: Date | undefined
+}
+
+/** Grant of any user */
+export interface OwnedGrant extends StoredGrant {
+  readonly userId: string
+}
+
+/** Position in the list of all grants, which is sorted by time and id, the newest first */
+export interface GrantPlace {
+  /** ISO 8601 in UTC with microseconds */
+  readonly at: string
+  readonly id: string
+}
+
+export interface GrantFilter {
+  readonly userId?: string
+  readonly clientId?: string
+  readonly limit: number
+  /** Place of the last grant of the page before; undefined for the first page */
+  readonly after?: GrantPlace
+}
+
+/** Page of the list of all grants; `next`: undefined on the last page. A filter may leave fewer grants than asked for. */
+export interface GrantPage {
+  readonly grants: readonly OwnedGrant[]
+  readonly next: GrantPlace | undefined
 }
 
 /**
@@ -89,54 +117,96 @@ const readGrantsOfClient = (db: Db, keys: MasterKeys, clientId: string): Promise
     }
   })
 
-/** Returns the grants of a user that can be renewed or are younger than an hour, as access tokens are; the newest first. */
+/** Selects the grants that can be renewed or are younger than an hour, as access tokens are; the newest first. */
+const selectCurrentGrants = (db: Db) =>
+  db
+    .selectFrom('oauth_records as found')
+    .leftJoinLateral(
+      (query) =>
+        query
+          .selectFrom('oauth_records as token')
+          .select((token) => token.fn.max('token.created_at').as('at'))
+          .whereRef('token.grant_hash', '=', 'found.grant_hash')
+          .where('token.model', '=', 'RefreshToken')
+          .where('token.consumed_at', 'is', null)
+          .where('token.expires_at', '>', sql<Date>`now()`)
+          .as('renewal'),
+      (join) => join.onTrue()
+    )
+    .select(['found.id', 'found.sealed', 'found.grant_hash', 'found.created_at', 'renewal.at as renewed_at'])
+    .where('found.model', '=', 'Grant')
+    .where('found.expires_at', '>', sql<Date>`now()`)
+    .where((grant) =>
+      grant.or([
+        grant('renewal.at', 'is not', null),
+        grant('found.created_at', '>', sql<Date>`now() - interval '1 hour'`)
+      ])
+    )
+    .orderBy('found.created_at', 'desc')
+    .orderBy('found.id', 'desc')
+
+type GrantRow = Awaited<ReturnType<ReturnType<typeof selectCurrentGrants>['execute']>>[number]
+
+/** Returns a grant without its encryption; undefined if it names no client. */
+function readGrant(keys: MasterKeys, { id, sealed, grant_hash, created_at, renewed_at }: GrantRow) {
+  const { clientId, resources } = openGrant(keys, { id, sealed })
+  if (typeof clientId !== 'string' || !grant_hash) return undefined
+  const known = isObject(resources) ? Object.entries(resources) : []
+  return {
+    hash: grant_hash,
+    clientId,
+    resources: Object.fromEntries(known.map(([resource, scope]) => [resource, String(scope)])),
+    createdAt: created_at,
+    renewedAt: renewed_at ?? undefined
+  } satisfies StoredGrant
+}
+
 const readGrants = (db: Db, keys: MasterKeys, userId: string): Promise<StoredGrant[]> =>
   withErrorTranslation(async () => {
-    const rows = await db
-      .selectFrom('oauth_records as found')
-      .leftJoinLateral(
-        (query) =>
-          query
-            .selectFrom('oauth_records as token')
-            .select((token) => token.fn.max('token.created_at').as('at'))
-            .whereRef('token.grant_hash', '=', 'found.grant_hash')
-            .where('token.model', '=', 'RefreshToken')
-            .where('token.consumed_at', 'is', null)
-            .where('token.expires_at', '>', sql<Date>`now()`)
-            .as('renewal'),
-        (join) => join.onTrue()
-      )
-      .select(['found.id', 'found.sealed', 'found.grant_hash', 'found.created_at', 'renewal.at as renewed_at'])
-      .where('found.user_id', '=', userId)
-      .where('found.model', '=', 'Grant')
-      .where('found.expires_at', '>', sql<Date>`now()`)
-      .where((grant) =>
-        grant.or([
-          grant('renewal.at', 'is not', null),
-          grant('found.created_at', '>', sql<Date>`now() - interval '1 hour'`)
-        ])
-      )
-      .orderBy('found.created_at', 'desc')
-      .limit(MAX_GRANTS)
-      .execute()
-    return rows.flatMap(({ id, sealed, grant_hash, created_at, renewed_at }) => {
-      const { clientId, resources } = openGrant(keys, { id, sealed })
-      if (typeof clientId !== 'string' || !grant_hash) return []
-      const known = isObject(resources) ? Object.entries(resources) : []
-      return {
-        hash: grant_hash,
-        clientId,
-        resources: Object.fromEntries(known.map(([resource, scope]) => [resource, String(scope)])),
-        createdAt: created_at,
-        renewedAt: renewed_at ?? undefined
+    const rows = await selectCurrentGrants(db).where('found.user_id', '=', userId).limit(MAX_GRANTS).execute()
+    return rows.flatMap((row) => readGrant(keys, row) ?? [])
+  })
+
+// milliseconds would skip or repeat grants of the same one
+const preciseTime = sql<string>`to_char(found.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
+function selectGrantsAfter(db: Db, { userId }: GrantFilter, after: GrantPlace | undefined) {
+  let query = selectCurrentGrants(db)
+    .select(['found.user_id', preciseTime.as('at')])
+    .where('found.user_id', 'is not', null)
+  if (userId !== undefined) query = query.where('found.user_id', '=', userId)
+  if (after)
+    query = query.where(sql<boolean>`(found.created_at, found.id) < (${after.at}::timestamptz, ${after.id}::text)`)
+  return query
+}
+
+const readGrantPage = (db: Db, keys: MasterKeys, filter: GrantFilter): Promise<GrantPage> =>
+  withErrorTranslation(async () => {
+    const { clientId, limit } = filter
+    const grants: OwnedGrant[] = []
+    let { after } = filter
+    for (let scanned = 0; scanned < MAX_SCANNED; scanned += GRANTS_AT_ONCE) {
+      const rows = await selectGrantsAfter(db, filter, after).limit(GRANTS_AT_ONCE).execute()
+      for (const [i, row] of rows.entries()) {
+        after = { at: row.at, id: row.id }
+        const grant = readGrant(keys, row)
+        if (!grant || (clientId !== undefined && grant.clientId !== clientId)) continue
+        grants.push({ ...grant, userId: row.user_id! })
+        if (grants.length < limit) continue
+        const isLast = i === rows.length - 1 && rows.length < GRANTS_AT_ONCE
+        return { grants, next: isLast ? undefined : after }
       }
-    })
+      if (rows.length < GRANTS_AT_ONCE) return { grants, next: undefined }
+    }
+    return { grants, next: after }
   })
 
 /** Reads the grants of OAuth clients. Each rejects with a 503 AppError while the database is unreachable. */
 export const createGrantReader = (db: Db, keys: MasterKeys) => ({
   /** Returns what a user gave to clients, the newest first. */
   ofUser: (userId: string) => readGrants(db, keys, userId),
+  /** Returns a page of what all users gave to clients, the newest first. */
+  page: (filter: GrantFilter) => readGrantPage(db, keys, filter),
   /** Returns the hashes of everything that users gave to a client. */
   ofClient: (clientId: string) => readGrantsOfClient(db, keys, clientId)
 })

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Config } from '../../config/config.ts'
 import { accessProblem } from '../../domain/access/access.ts'
 import { VERSION } from '../../domain/version.ts'
 import { userIdOf } from '../../control/own-account.ts'
@@ -8,8 +9,13 @@ import { ConsoleSession } from '../../schemas/dashboard/session.ts'
 /** Administrators who are named to somebody who lacks a right. */
 const MAX_ADMINISTRATORS = 5
 
+export interface SessionOptions {
+  readonly publicUrl: string
+  readonly auth: Pick<Config['auth'], 'localSignIn' | 'breakGlass'>
+}
+
 /** `GET /session`: who looks at the console, and what they may do. */
-export const session: FastifyPluginAsyncTypebox<{ readonly publicUrl: string }> = async (app, { publicUrl }) => {
+export const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { publicUrl, auth }) => {
   app.get(
     '/session',
     { config: { access: 'self' }, schema: { response: { 200: ConsoleSession } } },
@@ -33,6 +39,7 @@ export const session: FastifyPluginAsyncTypebox<{ readonly publicUrl: string }> 
             }
           : {}),
         may: { call: may('call'), audit: may('auditor'), administer: may('admin') },
+        sign_in: { password: auth.localSignIn, static_token: auth.breakGlass },
         administrators: principals.activeAdministrators(MAX_ADMINISTRATORS)
       }
     }

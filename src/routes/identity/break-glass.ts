@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { hashToken } from '../../lib/tokens.ts'
 import { userIdOf } from '../../control/own-account.ts'
 import type { FailedLogins } from '../../http/failed-logins.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -13,7 +14,7 @@ export async function checkStaticToken(
   failedLogins: FailedLogins,
   token: string
 ): Promise<{ readonly userId: string; readonly staticToken: Uint8Array | undefined } | undefined> {
-  const caller = app.gateway.principals.callerOf(token)
+  const caller = app.gateway.principals.callerOf(hashToken(token))
   if (!caller || caller.kind === 'client' || caller.kind === 'development' || caller.scopes !== undefined) {
     const retryAfter = failedLogins.record(request.address)
     if (retryAfter !== undefined) {

@@ -23,23 +23,24 @@ function providerLink({ auth: { oidc }, pathTo, returnTo }: LocalPage): Html | u
   return html`<p><a class="button primary" href="${pathTo(path)}">Sign in at ${new URL(oidc.issuer).host}</a></p>`
 }
 
-const passwordForm = (page: LocalPage): Html =>
+const passwordForm = (page: LocalPage, focus: Html | undefined): Html =>
   html`${problemOf(page, 'password')}
     <form method="post" action="${page.pathTo('/auth/local')}">
       <label for="name">User</label>
-      <input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" required autofocus />
+      <input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" required ${focus} />
       <label for="password">Password</label>
       <input id="password" name="password" type="password" autocomplete="current-password" required />
       ${returnInput(page)}
       <button class="primary">Sign in</button>
     </form>`
 
-const tokenForm = (page: LocalPage): Html =>
+/** `focus`: attribute of the field if it is the one to type in. */
+const tokenForm = (page: LocalPage, focus: Html | undefined): Html =>
   html`<p>With an access token that an administrator issued you are signed in for one hour.</p>
     ${problemOf(page, 'token')}
     <form method="post" action="${page.pathTo('/auth/local')}">
       <label for="token">Access token</label>
-      <input id="token" name="token" type="password" autocomplete="off" required />
+      <input id="token" name="token" type="password" autocomplete="off" required ${focus} />
       ${returnInput(page)}
       <button class="primary">Sign in</button>
     </form>`
@@ -47,15 +48,18 @@ const tokenForm = (page: LocalPage): Html =>
 /** Sends the page on which people sign in without the provider: with a password, or with a static token. */
 export function sendLocalPage(reply: FastifyReply, status: number, page: LocalPage): FastifyReply {
   const { localSignIn, breakGlass } = page.auth
+  const focus = html`autofocus`
   if (!localSignIn) {
-    return sendPage(reply, status, { title: 'Sign in with an access token', body: tokenForm(page) })
+    return sendPage(reply, status, { title: 'Sign in with an access token', body: tokenForm(page, focus) })
   }
+  // after a wrong token its form stays open
+  const isTokenTried = page.problem?.form === 'token'
   const token = breakGlass
-    ? html`<details>
+    ? html`<details ${isTokenTried ? html`open` : undefined}>
         <summary>Sign in with an access token</summary>
-        ${tokenForm(page)}
+        ${tokenForm(page, isTokenTried ? focus : undefined)}
       </details>`
     : undefined
-  const body = html`${problemOf(page, 'token')}${providerLink(page)}${passwordForm(page)}${token}`
+  const body = html`${providerLink(page)}${passwordForm(page, isTokenTried ? undefined : focus)}${token}`
   return sendPage(reply, status, { title: 'Sign in', body })
 }

@@ -4,7 +4,6 @@ import { forbidden } from '../../lib/errors.ts'
 import { clients } from './clients.ts'
 import { invitations, type InvitationOptions } from './invitations.ts'
 import { me } from './me.ts'
-import { policies } from '../policies/policies.ts'
 import { registeredClients } from './registered-clients.ts'
 import { identityProvider } from './identity-provider.ts'
 import { signingKeys } from './signing-keys.ts'
@@ -14,7 +13,7 @@ import { users } from './users.ts'
 
 export type PrincipalOptions = InvitationOptions & { readonly mode: 'development' | 'enterprise' }
 
-/** Routes of users, clients, policies, teams and the own account; absent in development mode (http-contract.md#clients-and-users). */
+/** Routes of users, clients, teams and the own account; absent in development mode (http-contract.md#clients-and-users). */
 export const principals: FastifyPluginAsync<PrincipalOptions> = async (app, options) => {
   const { mode } = options
   if (mode === 'development') {
@@ -26,7 +25,6 @@ export const principals: FastifyPluginAsync<PrincipalOptions> = async (app, opti
   await app.register(invitations, options)
   await app.register(clients)
   await app.register(me)
-  await app.register(policies)
   await app.register(teams)
   await app.register(signIns)
   await app.register(signingKeys)

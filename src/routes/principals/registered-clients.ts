@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { invalid } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
-import { RegisteredClient } from '../../schemas/oauth-client.ts'
+import { OAuthGrantPage, OAuthGrantQuery, RegisteredClient } from '../../schemas/oauth-client.ts'
+import type { GrantPlace } from '../../registry/repositories/oauth-grants.ts'
 import { errorResponses, ref, Text } from '../../schemas/shared.ts'
 
 const tags = ['oauth clients']
@@ -9,8 +11,53 @@ const config = { access: 'admin' } as const
 const params = Type.Object({ id: Text({ minLength: 1 }) })
 const MAX_PAGE = 1_000
 
-/** Routes of OAuth clients that registered themselves (identity and policies, section 5). */
+type App = Parameters<FastifyPluginAsyncTypebox>[0]
+
+const encodeCursor = ({ at, id }: GrantPlace) => Buffer.from(JSON.stringify([at, id])).toString('base64url')
+
+/** Returns whether a text is a time that PostgreSQL reads: neither 30 February nor the year 0. */
+const isTime = (text: string) =>
+  /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(text) &&
+  !Number.isNaN(Date.parse(text)) &&
+  new Date(text).toISOString().slice(0, 19) === text.slice(0, 19)
+
+/** Throws AppError 400 for a text that is not a cursor. */
+function decodeCursor(cursor: string): GrantPlace {
+  try {
+    const [at, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+    if (typeof at === 'string' && isTime(at) && typeof id === 'string' && /^\w+:[0-9a-f]{64}$/.test(id))
+      return { at, id }
+  } catch {
+    // answered below
+  }
+  throw invalid('"cursor" is not valid')
+}
+
+function addGrants(app: App): void {
+  app.get(
+    '/oauth_grants',
+    {
+      config: { access: 'auditor' },
+      schema: {
+        tags,
+        operationId: 'listOauthGrants',
+        summary: 'List what people gave to OAuth clients',
+        description: 'Grants that can be renewed or are younger than an hour, of all users, the newest first.',
+        querystring: OAuthGrantQuery,
+        response: { 200: ref(OAuthGrantPage), ...errorResponses(400) }
+      }
+    },
+    async ({ query: { cursor, limit = 100, ...filter } }) => {
+      const after = cursor === undefined ? {} : { after: decodeCursor(cursor) }
+      const { grants, next } = await app.gateway.connectedClients.listGrants({ ...filter, limit, ...after })
+      return { grants, ...(next && { next_cursor: encodeCursor(next) }) }
+    }
+  )
+}
+
+/** Routes of OAuth clients that registered themselves, and of grants (identity and policies, section 5). */
 export const registeredClients: FastifyPluginAsyncTypebox = async (app) => {
+  addGrants(app)
   app.get(
     '/oauth_clients',
     {

@@ -23,6 +23,10 @@ export const ConsoleSession = Type.Object({
     { call: Type.Boolean(), audit: Type.Boolean(), administer: Type.Boolean() },
     { description: 'call: use tools; audit: read everything; administer: change everything' }
   ),
+  sign_in: Type.Object(
+    { password: Type.Boolean(), static_token: Type.Boolean() },
+    { description: 'Ways in beside an identity provider that the settings leave on' }
+  ),
   administrators: Type.Array(Type.String(), { description: 'Names of some administrators, who can help' })
 })
 export type ConsoleSession = Static<typeof ConsoleSession>

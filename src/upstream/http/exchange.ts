@@ -328,13 +328,13 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   #readAnswer(pieces: Buffer[]): Answer {
     const bytes = copyToScratch(pieces)
-    const { limits, isRepaired } = this.#isList ? uncheckedList : checkMessage(bytes)
+    const check = this.#isList ? uncheckedList : checkMessage(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is not a response')
     // the scratch buffer is reused, so `bytes` must not be kept
-    const keptPieces = screened === bytes ? (isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
+    const keptPieces = screened === bytes ? (check.isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
     return (
-      quickResult(screened, this.id, limits, keptPieces) ?? this.#checkAnswer(readMessage(screened, limits, keptPieces))
+      quickResult(screened, this.id, check, keptPieces) ?? this.#checkAnswer(readMessage(screened, check, keptPieces))
     )
   }
 
@@ -357,12 +357,12 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     if (this.#isSettled) return
     try {
       const listAnswer = this.#isList ? readListAnswer(event) : undefined
-      const { limits } = listAnswer?.id === this.id ? uncheckedList : checkMessage(event)
+      const check = listAnswer?.id === this.id ? uncheckedList : checkMessage(event)
       const data = this.#host.screen ? this.#host.screen(event) : event
       if (!data) return
-      const answer = quickResult(data, this.id, limits)
+      const answer = quickResult(data, this.id, check)
       if (answer) this.#succeed(answer)
-      else this.#onMessage(readMessage(data, limits))
+      else this.#onMessage(readMessage(data, check))
     } catch (error) {
       this.#onMalformed(event, error)
     }

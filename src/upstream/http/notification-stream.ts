@@ -71,9 +71,9 @@ export function createNotificationStream(options: NotificationStreamOptions): No
   }
   const read = (event: Buffer): Message | undefined => {
     try {
-      const { limits } = checkMessage(event)
+      const check = checkMessage(event)
       const data = screen ? screen(event) : event
-      return data ? readMessage(data, limits) : undefined
+      return data ? readMessage(data, check) : undefined
     } catch (error) {
       rejectMalformed(event, error)
       return undefined

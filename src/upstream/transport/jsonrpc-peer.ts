@@ -121,9 +121,9 @@ class CallMultiplexer implements JsonRpcPeer {
   receive(received: Buffer): boolean {
     const { screen } = this.#options
     try {
-      const { limits } = checkMessage(received)
+      const check = checkMessage(received)
       const bytes = screen ? screen(received) : received
-      if (bytes) this.#handle(readMessage(bytes, limits))
+      if (bytes) this.#handle(readMessage(bytes, check))
       return true
     } catch (error) {
       if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error

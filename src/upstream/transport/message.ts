@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { membersOfBytes, skipSpaceBytes } from '../../json/bytes.ts'
-import { checkText, HAS_LONE_SURROGATES, HAS_CONTROL_SPACE } from '../../json/text.ts'
+import { checkText, HAS_CONTROL_SPACE, HAS_LETTER_ESCAPES, HAS_LONE_SURROGATES } from '../../json/text.ts'
 import {
   checkUnique,
   type JsonLimits,
@@ -61,11 +61,15 @@ export interface TextCheck {
   readonly limits: JsonLimits
   /** True if the bytes were changed in place; the pieces they were assembled from no longer match. */
   readonly isRepaired: boolean
+  /** False if no ASCII letter is escaped, as in nearly all messages. */
+  readonly mayEscapeLetters: boolean
 }
 
 /** For list answers, which `upstream/discovery/list-items.ts` checks item by item. */
-export const uncheckedList: TextCheck = { limits: looseLimits, isRepaired: false }
-const plain: TextCheck = { limits: defaultLimits, isRepaired: false }
+export const uncheckedList: TextCheck = { limits: looseLimits, isRepaired: false, mayEscapeLetters: true }
+const plain: TextCheck = { limits: defaultLimits, isRepaired: false, mayEscapeLetters: false }
+/** For a message whose text has been checked, but not for what it escapes. */
+const checkedBefore: TextCheck = { ...plain, mayEscapeLetters: true }
 
 /**
  * Checks the text of a message before it is parsed: valid UTF-8, and only characters that JSON allows in strings.
@@ -78,7 +82,8 @@ export function checkMessage(bytes: Buffer): TextCheck {
   if (found === 0) return plain
   const isRepaired = (found & HAS_LONE_SURROGATES) !== 0
   if (isRepaired) bytes.write(withoutLoneSurrogates(bytes.toString('latin1')), 'latin1')
-  return { limits: (found & HAS_CONTROL_SPACE) === 0 ? defaultLimits : spacedLimits, isRepaired }
+  const limits = (found & HAS_CONTROL_SPACE) === 0 ? defaultLimits : spacedLimits
+  return { limits, isRepaired, mayEscapeLetters: (found & HAS_LETTER_ESCAPES) !== 0 }
 }
 
 const endsAt = (text: string, at: number) =>
@@ -104,7 +109,7 @@ function endOf(found: readonly Member[], start: number, skip: (at: number) => nu
 export function quickResult(
   bytes: Buffer,
   id: string,
-  limits = defaultLimits,
+  { limits, mayEscapeLetters } = checkedBefore,
   pieces: BufferList = [bytes]
 ): Answer | null {
   const isLarge = bytes.length > LARGE_BYTES && !limits.isLoose && !limits.checksStrings
@@ -129,8 +134,8 @@ export function quickResult(
   if (!limits.isLoose) checkUnique(found)
   const known = { members: found, base: start }
   const body = isLarge
-    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known)
-    : Payload.ofLatin1(head.slice(start, end), known)
+    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
+    : Payload.ofLatin1(head.slice(start, end), known, mayEscapeLetters)
   return { kind: 'result', body }
 }
 
@@ -169,7 +174,11 @@ const notRpc = () => badResponse('answered with something that is not JSON-RPC 2
  * Reads one message whose text has been checked. Throws JsonError, or UpstreamFailure if the message is not JSON-RPC
  * 2.0.
  */
-export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: BufferList = [bytes]): Message {
+export function readMessage(
+  bytes: Buffer,
+  { limits, mayEscapeLetters } = checkedBefore,
+  pieces: BufferList = [bytes]
+): Message {
   const text = bytes.toString('latin1')
   const found = wholeMembers(text, limits, resultPath)
   checkUnique(found)
@@ -192,8 +201,8 @@ export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: Buffe
   const known = own ? { members: own, base: start } : null
   const isLarge = end - start > LARGE_BYTES && !limits.isLoose
   const body = isLarge
-    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known)
-    : Payload.ofLatin1(text.slice(start, end), known)
+    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
+    : Payload.ofLatin1(text.slice(start, end), known, mayEscapeLetters)
   return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }
 
@@ -256,7 +265,7 @@ export const refusableId = (id: string | undefined): string | undefined =>
 /** Returns the answer to a list request without checking its items; undefined for any other message. */
 export function readListAnswer(bytes: Buffer): Extract<Message, { kind: 'answer' }> | undefined {
   try {
-    const message = readMessage(bytes, looseLimits)
+    const message = readMessage(bytes, uncheckedList)
     return message.kind === 'answer' ? message : undefined
   } catch (error) {
     if (error instanceof JsonError || error instanceof UpstreamFailure) return undefined
