@@ -24,6 +24,8 @@ import * as policyScopes from './0022_policy_scopes.ts'
 import * as clientKeys from './0023_client_keys.ts'
 import * as callIdentity from './0024_call_identity.ts'
 import * as refusedPeople from './0025_refused_people.ts'
+import * as pinnedDefinitions from './0026_pinned_definitions.ts'
+import * as approvals from './0027_approvals.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -51,5 +53,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0022_policy_scopes': policyScopes,
   '0023_client_keys': clientKeys,
   '0024_call_identity': callIdentity,
-  '0025_refused_people': refusedPeople
+  '0025_refused_people': refusedPeople,
+  '0026_pinned_definitions': pinnedDefinitions,
+  '0027_approvals': approvals
 }

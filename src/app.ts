@@ -26,6 +26,7 @@ import registry from './plugins/registry.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
+import { definitions } from './routes/definitions.ts'
 import { calls } from './routes/calls.ts'
 import { catalogue } from './routes/catalogue.ts'
 import { concern } from './routes/concern.ts'
@@ -37,6 +38,8 @@ import { resourceMetadata } from './routes/identity/resource-metadata.ts'
 import { signIn } from './routes/identity/sign-in.ts'
 import { mcp } from './routes/mcp/mcp.ts'
 import { principals } from './routes/principals/principals.ts'
+import { approvals } from './routes/policies/approvals.ts'
+import { policies } from './routes/policies/policies.ts'
 import { prompts } from './routes/items/prompts.ts'
 import { resources } from './routes/items/resources.ts'
 import { skills } from './routes/items/skills.ts'
@@ -187,10 +190,13 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
       await api.register(concern('prompts', prompts))
       await api.register(concern('resources', resources))
       await api.register(concern('skills', skills))
+      await api.register(concern('definitions', definitions))
       await api.register(concern('calls', calls))
       await api.register(concern('audit-log', auditLog))
       await api.register(concern('keys', keys))
       await api.register(concern('principals', principals), { mode, auth: config.auth, publicUrl })
+      await api.register(concern('policies', policies))
+      await api.register(concern('approvals', approvals))
       await api.register(concern('tool-groups', toolGroups), { publicUrl })
     },
     { prefix: '/api/v0' }

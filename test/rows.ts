@@ -6,7 +6,8 @@ const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /** Rows of `blackbox.tsv` that cannot have a test yet, with the reason. */
 export const rowsWithoutTest: Readonly<Record<string, string>> = {
-  'CO-05': 'the pages of the console are being built'
+  'AP-06': 'tasks of approvals are being built',
+  'DE-08': 'the command line does not know pins yet'
 }
 
 /**

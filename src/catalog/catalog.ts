@@ -1,3 +1,4 @@
+import type { DefinitionPolicy } from '../domain/definitions/kinds.ts'
 import { qualifiedName } from '../domain/names.ts'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -10,7 +11,6 @@ import type {
   SigningKey,
   StoredClient,
   StoredGroup,
-  StoredItem,
   StoredPolicy,
   StoredPrincipal,
   StoredServer
@@ -31,14 +31,15 @@ import { hasNamedAddress, namedAddressOf } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
 import { withSkillUris, type FileTest } from './skill-entry.ts'
 import { createSkillFolders, type SkillFolders } from './skill-folders.ts'
-import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
+import { withServedDefinitions, type HeldItem, type ServedItem } from './served-definitions.ts'
+import { withUsableItems, type UnusableItem } from './usable-items.ts'
 import type { Caller } from './caller.ts'
 
 /** One tool, prompt, resource, template or skill of the catalog. Immutable. */
 export interface Item {
   readonly kind: ItemKind
   readonly server: CatalogServer
-  readonly stored: StoredItem
+  readonly stored: ServedItem
   /** Name of a tool or prompt at its server, URI of a resource or of a skill's `SKILL.md`, URI template of a template. */
   readonly name: string
   /** Public name without the server prefix: `name`, unless `TOWPATH_TOOL_NAMES` renames the item. */
@@ -64,15 +65,24 @@ export interface Fault {
 
 /** A server and everything it offers. Built once per stored revision and shared by all catalogs that contain it. */
 export interface CatalogServer {
+  /** The stored server with the items that are served, in the definitions that are served. */
   readonly stored: StoredServer
+  /** The stored server with all definitions as they are at the upstream, held ones included. */
+  readonly present: StoredServer
   readonly name: string
   readonly enabled: boolean
   /** True if `allow` policies believe the annotations of its tools. */
   readonly trustsAnnotations: boolean
   /** Items of the upstream's lists that are not served, if any. */
   readonly leftOut: LeftOut | undefined
-  /** Stored items that are not in `items`. */
+  /** Stored items that are not in `items` because they break a rule. */
   readonly unusable: readonly UnusableItem[]
+  /** Stored items that are not in `items` because their definitions are held (pinned-definitions.md#policies). */
+  readonly held: readonly HeldItem[]
+  /** Returns true if an item is held, by its name or URI at the upstream. */
+  isHeld(kind: ItemKind, name: string): boolean
+  /** The server's instructions as they are served; null if there are none. */
+  readonly instructions: string | null
   /** Error that occurred while the server was built from the stored record; it then has no items. */
   readonly fault: Fault | undefined
   /** Returns all items of a kind, including disabled ones, in the upstream's order. */
@@ -232,7 +242,13 @@ const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 const problemOf = ({ problem }: ParamHeaders): Problem | undefined =>
   problem === undefined ? undefined : { code: 'parameters', reason: problem }
 
-function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, fault?: Fault): CatalogServer {
+/** A server's stored record with what is served of it. */
+interface ServerParts extends Pick<CatalogServer, 'stored' | 'present' | 'unusable' | 'held' | 'instructions'> {
+  readonly fault?: Fault
+}
+
+function createServer(parts: ServerParts, toolNames: ToolNames): CatalogServer {
+  const { stored, held, fault } = parts
   const byKind = new Map<ItemKind, Item[]>()
   const byName = new Map<ItemKind, Map<string, Item>>()
   const listings = new Map<string, Listing>()
@@ -240,19 +256,21 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
   const appTools: Item[] = []
   /** Kinds that are listed otherwise in a bare group; most servers have no interfaces. */
   const kindsWithAddresses = new Set<ItemKind>()
-  const folders = createSkillFolders(stored.items)
+  // the files of a held skill are as unreadable as those of a disabled one
+  const folders = createSkillFolders([...stored.items, ...held])
+  const heldNames = new Set(held.map(({ kind, name }) => `${kind} ${name}`))
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
   const server: CatalogServer = {
-    stored,
+    ...parts,
     name: stored.name,
     enabled: stored.enabled,
     trustsAnnotations: stored.settings.trusted_annotations === true,
     get leftOut() {
-      if (leftOut === null) leftOut = leftOutOf([...unusable, ...kinds.flatMap(items)], stored.leftOut)
+      if (leftOut === null) leftOut = leftOutOf([...parts.unusable, ...kinds.flatMap(items)], stored.leftOut)
       return leftOut
     },
-    unusable,
     fault,
+    isHeld: (kind, name) => heldNames.has(`${kind} ${name}`),
     items,
     appTools,
     find: (kind, name) => byName.get(kind)?.get(name),
@@ -283,9 +301,17 @@ function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, 
   return server
 }
 
+/** Settings of the gateway that decide what is served of servers. */
+export interface ServingRules {
+  /** Treatment of items whose names clients cannot use. */
+  readonly toolNames: ToolNames
+  /** Treatment of definitions that nobody has accepted, for servers without a policy of their own. */
+  readonly definitions: DefinitionPolicy
+}
+
 const noUris: readonly string[] = []
 
-function createItem(server: CatalogServer, item: StoredItem, names: ItemNames, folders: SkillFolders): Item {
+function createItem(server: CatalogServer, item: ServedItem, names: ItemNames, folders: SkillFolders): Item {
   const { kind, name } = item
   const { stored } = server
   const isHttp = stored.transport === 'streamable_http'
@@ -302,13 +328,15 @@ function createItem(server: CatalogServer, item: StoredItem, names: ItemNames, f
   return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, appUris, problem }
 }
 
-function createServerOrFault(stored: StoredServer, toolNames: ToolNames): CatalogServer {
+function createServerOrFault(present: StoredServer, { toolNames, definitions }: ServingRules): CatalogServer {
   try {
-    return createServer(withUsableItems(stored), toolNames)
+    const { stored, held, instructions } = withServedDefinitions(present, definitions)
+    return createServer({ present, held, instructions, ...withUsableItems(stored) }, toolNames)
   } catch (error) {
     // an error in one server must not stop the others, or a revocation, from taking effect
-    const empty = { stored: { ...stored, items: [] }, unusable: [] }
-    return createServer(empty, toolNames, { subject: `server "${stored.name}"`, error })
+    const stored = { ...present, items: [] }
+    const fault = { subject: `server "${present.name}"`, error }
+    return createServer({ present: stored, stored, unusable: [], held: [], instructions: null, fault }, toolNames)
   }
 }
 
@@ -328,7 +356,7 @@ export function resolveSelections(config: GroupConfig): ResolvedGroup {
 
 /**
  * Parts of catalogs, passed from catalog to catalog: the same object for the same stored revision
- * (architecture.md#two-planes). A cache belongs to one policy for tool names.
+ * (architecture.md#two-planes). A cache belongs to one set of serving rules.
  */
 export interface CatalogCache {
   readonly servers: WeakMap<StoredServer, CatalogServer>
@@ -384,16 +412,15 @@ function buildEach<S extends { readonly name: string }, R>(
 const MAX_SCOPES = 1_000
 
 /**
- * Builds a catalog; never throws. Reuses the parts in `cache`, and adds to it. `toolNames`: policy for items whose names
- * clients cannot use.
+ * Builds a catalog; never throws. Reuses the parts in `cache`, and adds to it.
  */
 export function buildCatalog(
   state: RegistryState,
   cache: CatalogCache = createCatalogCache(),
-  toolNames: ToolNames = 'leave-out',
+  rules: ServingRules = { toolNames: 'leave-out', definitions: 'follow' },
   policySettings: PolicySettings = { byDefault: 'allow', compileCondition: undefined }
 ): Catalog {
-  const servers = state.servers.map(buildOnce(cache.servers, (stored) => createServerOrFault(stored, toolNames)))
+  const servers = state.servers.map(buildOnce(cache.servers, (stored) => createServerOrFault(stored, rules)))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
   const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup), faults)
   const principals = buildEach('principal', state.principals, buildOnce(cache.principals, createPrincipal), faults)

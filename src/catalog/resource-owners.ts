@@ -10,10 +10,13 @@ export const byRegistration = (a: CatalogServer, b: CatalogServer) =>
 const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
 
 /** A template such as `{+uri}` describes every URI, so it does not show that a URI belongs to its server. */
-const namesScheme = ({ name }: Item) => authority(name) !== undefined
+const namesScheme = ({ name }: { readonly name: string }) => authority(name) !== undefined
+
+/** A template, served or not. */
+type Template = Pick<Item, 'name' | 'enabled'>
 
 /** Returns 'enabled' if an enabled template matches the URI, 'disabled' if only disabled ones do. Tests each once. */
-function matchAny(templates: readonly Item[], uri: string): 'enabled' | 'disabled' | undefined {
+function matchAny(templates: readonly Template[], uri: string): 'enabled' | 'disabled' | undefined {
   let found: 'disabled' | undefined
   for (const item of templates) {
     if ((!item.enabled && found) || !matchesTemplate(item.name, uri)) continue
@@ -23,9 +26,14 @@ function matchAny(templates: readonly Item[], uri: string): 'enabled' | 'disable
   return found
 }
 
-const matchTemplates = (server: CatalogServer, uri: string) => matchAny(server.items('template'), uri)
-const matchOwnTemplates = (server: CatalogServer, uri: string) =>
-  matchAny(server.items('template').filter(namesScheme), uri)
+/** Templates of a server; held ones hide what they describe, as disabled ones do. */
+const templatesOf = (server: CatalogServer): readonly Template[] =>
+  server.held.length === 0
+    ? server.items('template')
+    : [...server.items('template'), ...server.held.filter(({ kind }) => kind === 'template')]
+
+const matchTemplates = (server: CatalogServer, uri: string) => matchAny(templatesOf(server), uri)
+const matchOwnTemplates = (server: CatalogServer, uri: string) => matchAny(templatesOf(server).filter(namesScheme), uri)
 
 interface DisabledUris {
   /** As `comparableUri` writes them. */
@@ -38,7 +46,8 @@ const disabledUris = new WeakMap<CatalogServer, DisabledUris>()
 function disabledUrisOf(server: CatalogServer): DisabledUris {
   let found = disabledUris.get(server)
   if (!found) {
-    const disabled = server.items('resource').filter((item) => !item.enabled)
+    const held = server.held.filter(({ kind }) => kind === 'resource')
+    const disabled = [...server.items('resource').filter((item) => !item.enabled), ...held]
     found = {
       uris: new Set(disabled.map(({ name }) => comparableUri(name))),
       schemes: new Set(disabled.map(({ name }) => looseUri(name).scheme))
@@ -62,12 +71,14 @@ export function isDisabled(server: CatalogServer, uri: string): boolean {
   if (server.skillStateOf(uri) === 'disabled') return true
   const item = server.find('resource', uri)
   if (item) return !item.enabled
+  if (server.isHeld('resource', uri)) return true
   return matchTemplates(server, uri) === 'disabled' || mayNameDisabled(server, uri)
 }
 
 /** Returns true if an enabled template of the server matches a URI that is not listed as a disabled resource. */
 export const hasMatchingTemplate = (server: CatalogServer, uri: string, describes = matchOwnTemplates) =>
   server.find('resource', uri)?.enabled !== false &&
+  !server.isHeld('resource', uri) &&
   server.skillStateOf(uri) !== 'disabled' &&
   describes(server, uri) === 'enabled'
 
@@ -88,6 +99,7 @@ const hasKnownServer = ({ servers }: Catalog, uri: string) =>
   servers.some(
     (server) =>
       server.find('resource', uri) !== undefined ||
+      server.isHeld('resource', uri) ||
       server.skillStateOf(uri) !== undefined ||
       matchOwnTemplates(server, uri) !== undefined
   )

@@ -14,7 +14,7 @@ export interface SkillFolders {
 const none: SkillFolders = { stateOf: () => undefined }
 
 /** Creates the directories of the skills among a server's stored items. */
-export function createSkillFolders(items: readonly StoredItem[]): SkillFolders {
+export function createSkillFolders(items: readonly Pick<StoredItem, 'kind' | 'name' | 'enabled'>[]): SkillFolders {
   const skills = items.filter(({ kind }) => kind === 'skill')
   if (skills.length === 0) return none
   const roots = new Map<string, boolean>()

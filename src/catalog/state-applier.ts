@@ -1,13 +1,11 @@
 import type { RegistryState, StoredPolicy } from '../registry/model/model.ts'
-import { buildCatalog, createCatalogCache, type Catalog } from './catalog.ts'
+import { buildCatalog, createCatalogCache, type Catalog, type ServingRules } from './catalog.ts'
 import { loadConditions, type CompileCondition } from '../domain/policy/condition.ts'
 import type { PolicySettings } from './permits.ts'
-import type { ToolNames } from './item-names.ts'
 
 export interface StateApplierOptions {
   readonly catalog: () => Catalog
-  /** Treatment of items whose names clients cannot use. */
-  readonly toolNames: ToolNames
+  readonly rules: ServingRules
   /** Permission of users where no policy decides. */
   readonly policyDefault: PolicySettings['byDefault']
   /** Policies that are not in the registry; each replaces the stored one of its name. */
@@ -60,7 +58,7 @@ function createPolicyMerge(filePolicies: readonly StoredPolicy[], log: StateAppl
 }
 
 export function createStateApplier(options: StateApplierOptions): StateApplier {
-  const { catalog, toolNames, policyDefault: byDefault, filePolicies = [], swap, onApplied, log } = options
+  const { catalog, rules, policyDefault: byDefault, filePolicies = [], swap, onApplied, log } = options
   const withFile = createPolicyMerge(filePolicies, log)
   const cache = createCatalogCache()
   let problem: string | undefined
@@ -81,7 +79,7 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
   const applyNow = (state: RegistryState) => {
     const startedAt = performance.now()
     const before = catalog()
-    const next = buildCatalog(state, cache, toolNames, { byDefault, compileCondition })
+    const next = buildCatalog(state, cache, rules, { byDefault, compileCondition })
     let failures = 0
     for (const step of [...swap(next), () => report(before, next)]) {
       try {

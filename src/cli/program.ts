@@ -5,7 +5,7 @@ import { addAdministration } from './commands/administration.ts'
 import { addCatalogue } from './commands/catalogue.ts'
 import { addItems } from './commands/items.ts'
 import { addMigrate } from './commands/migrate.ts'
-import { addPolicies, addTeams } from './commands/policies.ts'
+import { addApprovals, addPolicies, addTeams } from './commands/policies.ts'
 import { addServers } from './commands/servers.ts'
 import { addStart, type StartIo } from './commands/start.ts'
 import type { Runner } from './io/runner.ts'
@@ -50,6 +50,7 @@ export function createProgram(run: Runner, start: StartIo): Command {
   program.commandsGroup(ADVANCED)
   addAdministration(program, run)
   addPolicies(program, run)
+  addApprovals(program, run)
   addTeams(program, run)
   addMigrate(program, start)
   return program

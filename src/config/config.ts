@@ -83,6 +83,8 @@ export interface Config {
   readonly policyFile: string | undefined
   /** Treatment of items whose names clients cannot use. */
   readonly toolNames: 'leave-out' | 'rename' | 'keep'
+  /** Treatment of definitions that differ from the accepted ones, for servers without a policy of their own. */
+  readonly definitions: 'follow' | 'pin' | 'block'
   readonly spareSessions: number
   /** Milliseconds between refreshes of the upstream lists; 0 = off. */
   readonly refreshIntervalMs: number
@@ -92,6 +94,8 @@ export interface Config {
     /** Patterns of the names that are shown and can be installed; undefined: all. */
     readonly allow: readonly string[] | undefined
   }
+  /** Webhook that gets the calls that wait for an approval; undefined: none. */
+  readonly approvalWebhook: { readonly url: string; readonly secret: string } | undefined
   readonly auditRetentionDays: number
   readonly callLog: {
     readonly enabled: boolean
@@ -330,6 +334,15 @@ const readStdio = (read: Reader, environment: Environment): Config['stdio'] => (
   maxQueue: read('stdioQueue'),
   environment
 })
+
+/** Returns the webhook for approvals; undefined if none is set. */
+function readApprovalWebhook(read: Reader): Config['approvalWebhook'] {
+  const url = read('approvalWebhookUrl')
+  const secret = read('approvalWebhookSecret')
+  if (url === undefined && secret === undefined) return undefined
+  if (url !== undefined && secret !== undefined) return { url, secret }
+  throw new ConfigError('TOWPATH_APPROVAL_WEBHOOK_URL and TOWPATH_APPROVAL_WEBHOOK_SECRET belong together; set both')
+}
 
 /** The embedded store keeps fewer rows by default: its queries block the event loop. */
 const readCallLog = (read: Reader, databaseUrl: string | undefined): Config['callLog'] => ({
@@ -582,9 +595,11 @@ export function readConfig(
     policyDefault: read('policyDefault') ?? (auth.way === 'tokens' ? 'allow' : 'deny'),
     policyFile: read('policyFile'),
     toolNames: read('toolNames'),
+    definitions: read('definitions') ?? (isEnterprise ? 'pin' : 'follow'),
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
     catalogue: { registryUrl: read('registryUrl'), allow: read('catalogueAllow') },
+    approvalWebhook: readApprovalWebhook(read),
     auditRetentionDays: read('auditRetentionDays'),
     callLog: readCallLog(read, databaseUrl),
     timeouts: readTimeouts(read),

@@ -505,6 +505,13 @@ export const settings = {
       "Treatment of tools and prompts whose names clients cannot use. `leave-out`: they are not served; names of tools may contain letters, digits, `_`, `-`, `.` and `/`, and have at most 128 characters together with the server's name. `rename`: they are served under a name of letters, digits, `_` and `-`, of at most 64 characters if the server's name allows it; the same tool always gets the same name. `keep`: they are served unchanged.",
     parse: oneOf('leave-out', 'rename', 'keep')
   },
+  definitions: {
+    variable: `${ENV_PREFIX}DEFINITIONS`,
+    otherwise: '`follow`; in enterprise mode `pin`',
+    about:
+      'Treatment of [definitions](../how-to/pinned-definitions.md) that an upstream has changed, for servers without a policy of their own. `follow`: the change is served at once and shown to administrators. `pin`: the accepted definition is served until somebody accepts the new one; new tools are not served before. `block`: the tool is not served until then.',
+    parse: oneOf('follow', 'pin', 'block')
+  },
   console: {
     variable: `${ENV_PREFIX}CONSOLE`,
     fallback: 'off',
@@ -551,6 +558,20 @@ export const settings = {
     about:
       'Servers of the catalogue that are shown and can be installed from it: names, or patterns such as `io.github.modelcontextprotocol/*`, separated by commas. Registrations without the catalogue are not affected.',
     parse: patterns
+  },
+  approvalWebhookUrl: {
+    variable: `${ENV_PREFIX}APPROVAL_WEBHOOK_URL`,
+    otherwise: 'none',
+    about:
+      'URL to which each call is posted that waits for an [approval](../how-to/approvals.md#tell-the-approvers). Needs `TOWPATH_APPROVAL_WEBHOOK_SECRET`.',
+    parse: publicUrl
+  },
+  approvalWebhookSecret: {
+    variable: `${ENV_PREFIX}APPROVAL_WEBHOOK_SECRET`,
+    file: true,
+    secret: true,
+    about: 'Key of the signature of messages to `TOWPATH_APPROVAL_WEBHOOK_URL`.',
+    parse: token
   },
   auditRetentionDays: {
     variable: `${ENV_PREFIX}AUDIT_RETENTION_DAYS`,

@@ -1,5 +1,5 @@
-import { DENIED_BY_POLICY } from '../domain/error-codes.ts'
-import { allowedByDefault, type Decision } from '../domain/policy/permit.ts'
+import { DENIED_BY_POLICY, NEEDS_APPROVAL } from '../domain/error-codes.ts'
+import { allowedByDefault, type CompiledRule, type Decision } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { serverError } from '../domain/server-error.ts'
 import { AppError, notFound, unauthorized } from '../lib/errors.ts'
@@ -20,6 +20,7 @@ import { anyByUri } from '../catalog/item-lookup.ts'
 import { resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
 import { silentSink, type Answer, type Call } from '../upstream/transport/call.ts'
 import { toAppError, UpstreamFailure, callerDisconnected } from '../protocol/upstream-failure.ts'
+import type { ApprovalGate, Ask } from '../mcp/approvals/approval-gate.ts'
 import type { McpRefusals } from '../mcp/mcp-refusals.ts'
 import type { PolicyGate, PolicyRequest } from '../mcp/policy-gate.ts'
 import { permissionWithdrawn } from '../mcp/withdrawal.ts'
@@ -58,6 +59,8 @@ interface RestCall extends CallRequest, SlotItem {
 
 interface RestTarget extends CallTarget {
   readonly method: string
+  /** Set if the call may run only after a yes; absent otherwise. */
+  readonly ask?: Ask
   /** Returns the REST answer, JSON text, from the server's result. */
   readonly present: (result: Payload) => Buffer | string
 }
@@ -118,8 +121,13 @@ const describe = ({ caller }: RestCall): InboundCall => ({
 const bytesOf = (result: Payload) => result.bytes
 const promptOf = (result: Payload) => renamedMeta(result.toString())
 
-/** Tells whether the caller's policies allow a call; throws a 403 AppError if not. */
-type CheckPolicies = (item: PolicyItem, server: CatalogServer, decision: Decision, args: string | undefined) => void
+/** Returns the rule whose yes a call needs, if any; throws a 403 AppError if the caller's policies refuse it. */
+type CheckPolicies = (
+  item: PolicyItem,
+  server: CatalogServer,
+  decision: Decision,
+  args: string | undefined
+) => CompiledRule | undefined
 
 /** Finds an enabled tool or prompt. */
 function resolveNamed(
@@ -133,12 +141,13 @@ function resolveNamed(
   const { server } = item
   observation.setTarget(server.name, item.alias)
   checkEnabled(item, name)
-  check(item, server, view.permit.decide(item), args)
+  const rule = check(item, server, view.permit.decide(item), args)
   const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
   const headers =
     item.paramHeaders.headers.length > 0 ? paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}')) : []
   const present = kind === 'tool' ? bytesOf : promptOf
-  return { server, method: methodOf[kind], members, name: item.name, headers, present }
+  const target = { server, method: methodOf[kind], members, name: item.name, headers, present }
+  return rule ? { ...target, ask: { rule, item, args } } : target
 }
 
 /** Finds an enabled resource. */
@@ -156,6 +165,7 @@ export interface InvocationOptions {
   readonly catalog: () => Catalog
   readonly calls: ClientCalls
   readonly policies: PolicyGate
+  readonly approvals: ApprovalGate
   /** Returns a function that removes a server's secrets from a text. */
   readonly redactorOf: (server: CatalogServer) => (text: string) => string
   readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
@@ -166,13 +176,27 @@ const policyRequest = (caller: Caller): PolicyRequest => {
   return { caller, endpoint: REST_ENDPOINT, address, requestId }
 }
 
+/** Resolves if somebody has said yes to a call. Rejects with the 409 or 403 AppError that tells what is waited for. */
+async function requireYes(approvals: ApprovalGate, caller: Caller, ask: Ask): Promise<void> {
+  const answer = await approvals.admit(policyRequest(caller), ask)
+  if (answer.kind === 'run') return
+  const approval = answer.approval && {
+    id: answer.approval.id,
+    status: answer.approval.status,
+    expires_at: answer.approval.expiresAt.toISOString()
+  }
+  const text = answer.kind === 'refused' ? answer.text : 'not run: the call waits for an approval'
+  throw new AppError(409, text, { code: NEEDS_APPROVAL, details: { ...(approval && { approval }) } })
+}
+
 /** Returns the function that throws the 403 of a call that policies refuse. */
 const checkOf =
   ({ policies, redactorOf }: InvocationOptions, { caller, observation }: RestCall): CheckPolicies =>
   (item, server, decision, args) => {
-    const denial =
-      decision === allowedByDefault ? undefined : policies.denialOf(policyRequest(caller), item, decision, args)
-    if (!denial) return
+    const outcome =
+      decision === allowedByDefault ? undefined : policies.outcomeOf(policyRequest(caller), item, decision, args)
+    if (!outcome?.denial) return outcome?.ask
+    const { denial } = outcome
     observation?.keepRefused(args, (text) => redactorOf(server)(text))
     const { reason, policy, decision: id, scopes } = denial
     const details = { policy, decision: id, ...(scopes && { scopes }) }
@@ -190,6 +214,7 @@ export function createInvocation(options: InvocationOptions): Invocation {
     const { caller, signal } = request
     const { key: principal } = caller
     const { server, method, members } = target
+    if (target.ask) await requireYes(options.approvals, caller, target.ask)
     const observation = request.observation!
     const outgoing = calls.prepare(observation, method, target, '', caller.trace)
     const call = createCall(outgoing, silentSink, observation, members.length)

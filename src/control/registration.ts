@@ -187,12 +187,13 @@ export function createRegistration(options: RegistrationOptions): { registration
   ) => {
     const { config, force, replaced } = plan
     await registry.write(auditChange(caller, action, config.name), async (tx) => {
-      if (force) await tx.servers.removeIfExists(config.name)
       // kept tokens must be those of the row that was read: a concurrent request may have signed in elsewhere
       const seen = tokens === 'kept' ? (replaced ?? undefined) : undefined
       const id = await (replaced
         ? tx.servers.replace(config.name, config, offer, seen)
-        : tx.servers.create(config, offer))
+        : force
+          ? tx.servers.recreate(config, offer)
+          : tx.servers.create(config, offer))
       // a sign-in takes time: another server may have the name by now
       if (replaced && id !== replaced.id) throw notFound('server', config.name)
       if (tokens === 'none') await tx.tokens.remove(id)

@@ -1,3 +1,4 @@
+import type { DefinitionPolicy } from '../domain/definitions/kinds.ts'
 import { MASK } from '../domain/secrets/secret-parts.ts'
 import type { ServerSecrets, StoredServer } from '../registry/model/model.ts'
 import type { LeftOutItem } from '../schemas/left-out.ts'
@@ -29,6 +30,8 @@ export interface ServerRecord extends LeftOutRecord {
   readonly apps?: false
   /** True if `allow` policies believe the annotations of its tools; else absent. */
   readonly trusted_annotations?: true
+  /** Its own policy for definitions that nobody has accepted; absent: that of the gateway. */
+  readonly definitions?: DefinitionPolicy
   readonly notes?: readonly string[]
   readonly enabled: boolean
   /** ISO time until which the contents of its calls are recorded; absent if they are not. */
@@ -89,6 +92,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
     session_mode,
     ...(settings.apps === false ? { apps: false } : {}),
     ...(settings.trusted_annotations ? { trusted_annotations: true } : {}),
+    ...(settings.definitions ? { definitions: settings.definitions } : {}),
     enabled,
     ...recordingMember(stored),
     ...(notes.length > 0 ? { notes } : {})

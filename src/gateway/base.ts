@@ -34,10 +34,12 @@ export interface GatewayOptions {
     | 'limits'
     | 'spareSessions'
     | 'toolNames'
+    | 'definitions'
     | 'policyDefault'
     | 'refreshIntervalMs'
     | 'staleLimitS'
     | 'catalogue'
+    | 'approvalWebhook'
   >
   /** Product version. */
   readonly version: string

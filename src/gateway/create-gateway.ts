@@ -5,6 +5,7 @@ import { createAttempts } from '../control/attempts.ts'
 import { changedKinds } from '../control/dashboard/dashboard-events.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
 import type { Downstream } from '../mcp/downstream.ts'
+import { createDefinitions, type Definitions } from '../control/definitions.ts'
 import { createGroups, type Groups } from '../control/groups.ts'
 import { createListRefresh, type ListRefresh } from './list-refresh.ts'
 import type { RestCalls } from '../control/invocation.ts'
@@ -12,6 +13,7 @@ import { createItems, type Items } from '../control/items.ts'
 import { createMcpSide, type McpSide } from './mcp-side.ts'
 import { createConnectedClients, type ConnectedClients } from '../control/people/connected-clients.ts'
 import { createRegisteredClients, type RegisteredClients } from '../control/people/registered-clients.ts'
+import { createApprovalDecisions, type ApprovalDecisions } from '../control/approvals/approvals.ts'
 import { createPolicies, type Policies } from '../control/policies/policies.ts'
 import { createTeams, type Teams } from '../control/people/teams.ts'
 import { createPrincipals, type Principals, type RoleGroups } from '../control/principals.ts'
@@ -48,6 +50,8 @@ export interface Gateway {
   readonly servers: Servers
   /** Tools, prompts, resources and templates. */
   readonly items: Items
+  /** Review of what servers say about their items. */
+  readonly definitions: Definitions
   readonly groups: Groups
   /** Users, MCP clients and their tokens. */
   readonly principals: Principals
@@ -55,6 +59,8 @@ export interface Gateway {
   readonly connectedClients: ConnectedClients
   readonly registeredClients: RegisteredClients
   readonly policies: Policies
+  /** Calls that may run only after a yes. */
+  readonly approvals: ApprovalDecisions
   readonly teams: Teams
   /** OAuth sign-ins at upstreams. */
   readonly signIns: SignIns
@@ -87,6 +93,7 @@ interface GatewayParts {
   readonly watching: ServerWatching
   readonly mcpSide: McpSide
   readonly signInSessions: SignInSessions
+  readonly approvalDecisions: ApprovalDecisions
   readonly applier: StateApplier
   readonly catalogue: ServerCatalogue
   readonly tokenExpiry: TokenExpiry
@@ -98,7 +105,8 @@ const noRoleGroups: RoleGroups = { adminGroups: [], auditorGroups: [] }
 const roleGroupsOf = ({ auth }: GatewayOptions['config']): RoleGroups => auth.oidc ?? auth.external ?? noRoleGroups
 
 /** Operations of administrators on servers, groups, users and clients, and the dashboard's data. */
-function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessions }: GatewayParts) {
+function createControlPlane(parts: GatewayParts) {
+  const { base, upstreamSide, refresh, mcpSide, signInSessions } = parts
   const { options, live, leases, events } = base
   const { registry } = options
   const { connections, health } = upstreamSide
@@ -116,6 +124,7 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
     onStored: health.recordSuccess
   })
   const groups = createGroups(registry, catalog)
+  const definitions = createDefinitions(registry, catalog, options.config.definitions)
   return {
     servers: createServers({
       registration,
@@ -127,18 +136,21 @@ function createControlPlane({ base, upstreamSide, refresh, mcpSide, signInSessio
       targetOf
     }),
     items: createItems(registry, catalog),
+    definitions,
     groups,
     principals: createPrincipals(registry, catalog, leases.renew, roleGroupsOf(options.config)),
     accessTokens: createAccessTokens(registry, catalog),
     connectedClients: createConnectedClients(registry, catalog),
     registeredClients: createRegisteredClients(registry),
     policies: createPolicies(registry, catalog),
+    approvals: parts.approvalDecisions,
     teams: createTeams(registry, catalog),
     signIns,
     dashboard: createDashboard({
       registry,
       attempts,
       groups,
+      definitions,
       health,
       events,
       clientActivity: mcpSide.clientActivity,
@@ -175,7 +187,7 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
 }
 
 async function start(parts: GatewayParts): Promise<void> {
-  const { base, upstreamSide, refresh, mcpSide, signInSessions, applier, catalogue } = parts
+  const { base, upstreamSide, refresh, mcpSide, signInSessions, approvalDecisions, applier, catalogue } = parts
   const { registry, log } = base.options
   const { downstream } = mcpSide
   process.on('exit', upstreamSide.connections.kill)
@@ -188,9 +200,10 @@ async function start(parts: GatewayParts): Promise<void> {
     const end = parseAnnouncement(announcement)
     if (end) downstream.removeEndedSessions([end])
   }
-  await registry.follow((state) => applier.apply(state), onAnnouncement, loadMissed)
+  await registry.follow((state) => applier.apply(state), onAnnouncement, loadMissed, mcpSide.approvalWaits.announce)
   refresh.refresher.start()
   signInSessions.start()
+  approvalDecisions.start()
   catalogue.start()
 }
 
@@ -198,6 +211,8 @@ async function close(parts: GatewayParts): Promise<void> {
   const { base, upstreamSide, refresh, watching, mcpSide, signInSessions, catalogue, tokenExpiry, lapses } = parts
   const { connections } = upstreamSide
   catalogue.close()
+  parts.approvalDecisions.close()
+  mcpSide.closeWebhook()
   tokenExpiry.close()
   clearInterval(lapses)
   base.events.close()
@@ -230,7 +245,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   })
   const applier = createStateApplier({
     catalog: () => live.current,
-    toolNames: config.toolNames,
+    rules: { toolNames: config.toolNames, definitions: config.definitions },
     policyDefault: config.policyDefault,
     filePolicies: options.filePolicies,
     swap: live.replace,
@@ -252,7 +267,16 @@ function createParts(options: GatewayOptions): GatewayParts {
     get: (url) => upstreamSide.connections.registryHttp(registryUrl ?? url).get(url, 'the MCP registry'),
     log
   })
-  return { base, upstreamSide, refresh, watching, mcpSide, signInSessions, applier, catalogue, tokenExpiry, lapses }
+  const approvalDecisions = createApprovalDecisions({
+    registry,
+    catalog: () => live.current,
+    redactorOf: ({ stored }) => upstreamSide.connections.redactorOf(stored),
+    announce: mcpSide.approvalWaits.announce,
+    onChange: () => events.publish('audit'),
+    log
+  })
+  const sides = { upstreamSide, refresh, watching, mcpSide, signInSessions, approvalDecisions }
+  return { base, ...sides, applier, catalogue, tokenExpiry, lapses }
 }
 
 /** Creates a gateway; `start` makes it serve. */

@@ -1,3 +1,4 @@
+import { definitionPolicyOf } from '../catalog/served-definitions.ts'
 import { PRODUCT } from '../domain/product.ts'
 import type { UpstreamOffer } from '../registry/model/model.ts'
 import type { ServerListChange } from '../mcp/list-change-notifier.ts'
@@ -55,9 +56,12 @@ export function createListRefresh(
       const change = { actor: systemActor, action: 'server.refresh', target: stored.name }
       return readings.store(change, stored, offer)
     },
-    onRead({ id, name }) {
+    onRead(stored) {
+      const { id, name } = stored
       const lists = announcedLists.take(id)
-      if (lists.size > 0) announcedListsRead.emit({ server: name, lists })
+      // of pinned definitions a client hears only if what it is served differs
+      const isFollowed = definitionPolicyOf(stored, config.definitions) === 'follow'
+      if (lists.size > 0 && isFollowed) announcedListsRead.emit({ server: name, lists })
     },
     log
   })

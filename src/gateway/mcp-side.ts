@@ -1,17 +1,22 @@
 import { createDownstream, type Downstream } from '../mcp/downstream.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import { groupOf } from '../catalog/endpoint.ts'
+import { shownArguments } from '../mcp/approvals/shown-arguments.ts'
+import { createApprovalWebhook } from '../control/approvals/webhook.ts'
 import { createInvocation, type Invocation } from '../control/invocation.ts'
 import { noop } from '../lib/noop.ts'
 import { ClientCalls, type SendCall } from '../upstream/client-calls.ts'
 import type { ListRefresh } from './list-refresh.ts'
+import { createApprovalGate } from '../mcp/approvals/approval-gate.ts'
+import { createApprovalWaits, type ApprovalWaits } from '../mcp/approvals/approval-waits.ts'
 import { createPolicyGate, factsOf } from '../mcp/policy-gate.ts'
 import { judge } from '../domain/policy/permit.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
 import { resourceOf } from '../catalog/resource-resolution.ts'
 import { permitOf, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
 import type { ServerWatching } from './server-watching.ts'
-import type { GatewayBase } from './base.ts'
+import type { GatewayBase, GatewayOptions } from './base.ts'
+import type { Connections } from '../upstream/connections.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 import { createClientActivity, type ClientActivity } from '../observe/client-activity.ts'
 
@@ -20,6 +25,21 @@ export interface McpSide {
   readonly downstream: Downstream
   readonly invocation: Invocation
   readonly clientActivity: ClientActivity
+  readonly approvalWaits: ApprovalWaits
+  /** Ends the messages to the webhook that are on their way. */
+  readonly closeWebhook: () => void
+}
+
+/** Answers of the webhook are not read. */
+const WEBHOOK_ANSWER_BYTES = 65_536
+/** Three tries with their pauses take less than 30 s. */
+const WEBHOOK_TRY_MS = 5_000
+
+function createWebhook({ config, log }: GatewayOptions, { fetchFor }: Pick<Connections, 'fetchFor'>) {
+  const { approvalWebhook, publicUrl } = config
+  if (!approvalWebhook) return undefined
+  const request = fetchFor(approvalWebhook.url, WEBHOOK_ANSWER_BYTES, WEBHOOK_TRY_MS)
+  return createApprovalWebhook({ ...approvalWebhook, publicUrl, request, log })
 }
 
 export function createMcpSide(
@@ -57,8 +77,16 @@ export function createMcpSide(
     baseScopes: config.auth.external?.scopes ?? ['mcp'],
     log
   })
-  const refusals = createMcpRefusals(() => live.current, registry.recordRefusal, observer.onDecision)
   const redactorOf = ({ stored }: CatalogServer) => connections.redactorOf(stored)
+  const webhook = createWebhook(options, connections)
+  const approvals = {
+    gate: createApprovalGate({
+      store: registry.approvals,
+      onRequest: (approval, args, { server }) => webhook?.tell(approval, shownArguments(args, redactorOf(server)))
+    }),
+    waits: createApprovalWaits(registry.approvals)
+  }
+  const refusals = createMcpRefusals(() => live.current, registry.recordRefusal, observer.onDecision)
   const downstream = createDownstream({
     registry,
     config,
@@ -71,6 +99,7 @@ export function createMcpSide(
     scopes,
     refusals,
     policies,
+    approvals,
     recordClient: (endpoint, client) => (hasDashboard ? clientActivity.recordClient(endpoint, client) : null),
     listChanges,
     subscriptions,
@@ -81,7 +110,7 @@ export function createMcpSide(
     log
   })
   const invocation = createInvocation({
-    ...{ catalog: () => live.current, calls: clientCalls, policies, redactorOf, refusals }
+    ...{ catalog: () => live.current, calls: clientCalls, policies, redactorOf, refusals, approvals: approvals.gate }
   })
   notifications.subscribe(({ name }, method, params) => {
     if (method === 'notifications/elicitation/complete') downstream.completeElicitation(name, params)
@@ -95,5 +124,11 @@ export function createMcpSide(
     }
   })
   live.onChange('notify', () => downstream.scheduleListChanges())
-  return { downstream, invocation, clientActivity }
+  return {
+    downstream,
+    invocation,
+    clientActivity,
+    approvalWaits: approvals.waits,
+    closeWebhook: webhook?.close ?? noop
+  }
 }

@@ -21,6 +21,8 @@ export interface FailureDetails {
   readonly decision?: string
   /** Scopes with which the access token would be allowed. */
   readonly scopes?: readonly string[]
+  /** Request for approval that the call waits for. */
+  readonly approval?: { readonly id: string; readonly status: string; readonly expires_at: string }
 }
 
 export interface AppErrorOptions extends ErrorOptions {

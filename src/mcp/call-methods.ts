@@ -21,6 +21,7 @@ import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer } from '../upstream/transport/call.ts'
 import type { CallReplies, McpTarget } from './call-replies.ts'
+import type { AskedCalls } from './approvals/asked-calls.ts'
 import type { CallForwarder } from './forward.ts'
 import { invalidState, type InputRequiredStore } from './input/input-required-store.ts'
 import type { PendingCall } from './input/pending-call.ts'
@@ -107,11 +108,18 @@ export class TargetResolver {
     }
     const decision = scope.decide(item)
     // most callers have no policy: their arguments are not searched for
-    const denial =
+    const outcome =
       decision === allowedByDefault
         ? undefined
-        : this.#options.policies.denialOf(context, item, decision, argumentsOf(context))
-    if (denial) return this.#refuse(item, context, observation, denial)
+        : this.#options.policies.outcomeOf(context, item, decision, argumentsOf(context))
+    if (outcome?.denial) return this.#refuse(item, context, observation, outcome.denial)
+    const target = this.#target(kind, context, item)
+    return outcome?.ask ? { ...target, ask: { rule: outcome.ask, item, args: argumentsOf(context) } } : target
+  }
+
+  /** Returns the target of a call that may run. */
+  #target(kind: 'tool' | 'prompt', context: RequestContext, item: Item): McpTarget {
+    const { message } = context
     const { name, server } = item
     const round = this.#inputRoundChanges(context, server)
     const own = { name: JSON.stringify(name) }
@@ -240,6 +248,7 @@ export interface CallMethodsOptions {
   readonly calls: ClientCalls
   readonly targets: TargetResolver
   readonly forwarder: CallForwarder
+  readonly askedCalls: AskedCalls<McpTarget>
   readonly replies: CallReplies
   readonly clientInfoCache: Pick<ClientInfoCache, 'client'>
 }
@@ -252,7 +261,7 @@ export type CreateCallMethod = (
 
 /** Returns a function that creates methods which are forwarded to servers. */
 export function callMethodFactory(options: Omit<CallMethodsOptions, 'targets'>): CreateCallMethod {
-  const { calls, forwarder, replies, clientInfoCache } = options
+  const { calls, forwarder, askedCalls, replies, clientInfoCache } = options
   const describe = ({ caller, endpoint, era: via, requestId, session, message }: RequestContext): InboundCall => {
     const client = session ? session.client : clientInfoCache.client(message).name
     return { caller, endpoint, via, requestId, client, clientVersion: session?.version }
@@ -262,7 +271,10 @@ export function callMethodFactory(options: Omit<CallMethodsOptions, 'targets'>):
       kind,
       describe,
       resolve,
-      exchange: (context, target) => forwarder.forward(context, target),
+      exchange: (context, target) =>
+        target.ask === undefined
+          ? forwarder.forward(context, target)
+          : askedCalls.exchange(context, target, target.ask),
       fail: (context, target, error) => replies.sendFailure(context, target, error)
     }
     return (context) => calls.run(surface, context)

@@ -6,6 +6,7 @@ import { detailsOf, messageOf, UpstreamFailure } from '../protocol/upstream-fail
 import { recordAnswer, type CallTarget } from '../upstream/client-calls.ts'
 import { adaptError, readAnswer } from '../upstream/era-bridge.ts'
 import type { Answer, UpstreamAnswer } from '../upstream/transport/call.ts'
+import type { Ask } from './approvals/approval-gate.ts'
 import type { Elicitations } from './input/elicitations.ts'
 import { InputRefusedError } from './input/input-rounds.ts'
 import { answerUrlElicitation, attributeUrlElicitations } from './input/url-elicitation.ts'
@@ -24,6 +25,8 @@ export interface McpTarget extends CallTarget {
   readonly replace?: ((result: Payload) => MemberChanges | undefined) | undefined
   /** Applied to a result last, before it is sent. */
   readonly rewrite?: ((result: Payload) => Payload) | undefined
+  /** Set if the call may run only after a yes; absent otherwise. */
+  readonly ask?: Ask
   /** Handles an error response; returns false to let the error be sent. */
   readonly onError?: (answer: Answer) => boolean
 }

@@ -18,6 +18,10 @@ import { Dispatcher } from './dispatcher.ts'
 import { CallForwarder } from './forward.ts'
 import { findSession, type HttpContext } from './http-context.ts'
 import { HttpSse, type PostedMessage } from './http-sse.ts'
+import type { ApprovalGate } from './approvals/approval-gate.ts'
+import type { ApprovalWaits } from './approvals/approval-waits.ts'
+import { createYesStates } from './approvals/yes-states.ts'
+import { AskedCalls } from './approvals/asked-calls.ts'
 import { createElicitations } from './input/elicitations.ts'
 import { createInputRequiredStore } from './input/input-required-store.ts'
 import type { PendingCall } from './input/pending-call.ts'
@@ -87,7 +91,7 @@ export interface Downstream {
 }
 
 export interface DownstreamOptions {
-  readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey'>
+  readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey' | 'usedAssertions'>
   readonly config: Pick<Config, 'limits' | 'timeouts'>
   /** Product version. */
   readonly version: string
@@ -101,6 +105,7 @@ export interface DownstreamOptions {
   readonly scopes: CurrentScopes
   readonly refusals: McpRefusals
   readonly policies: PolicyGate
+  readonly approvals: { readonly gate: ApprovalGate; readonly waits: ApprovalWaits }
   readonly recordClient: RecordClient
   readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
@@ -170,8 +175,12 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const handles = createTaskHandles(registry.deriveKey('task handles'), config.timeouts.taskHandleDays)
   const newTasks = createNewTasks(handles, limits.identifierBytes)
   const taskLog = createTaskLog({ observer, redactorOf: options.redactorOf })
+  const yesStates = createYesStates(registry.deriveKey('confirmations'), registry.usedAssertions)
   const targets = new TargetResolver({
-    ...{ refusals, policies, inputRequiredStore, resourceLinks, results, newTasks },
+    ...{ refusals, policies, resourceLinks, results, newTasks },
+    inputRequiredStore: {
+      isOwnState: (state): state is string => inputRequiredStore.isOwnState(state) || yesStates.isOwn(state)
+    },
     redactorOf: options.redactorOf
   })
   const subscriptionParts = {
@@ -180,7 +189,15 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
     countQuota: quotas.forUnits(limits.subscriptionsPerPrincipal),
     byteQuota: quotas.forBytes(limits.subscriptionBytes)
   }
-  const callMethod = callMethodFactory({ calls, forwarder, replies, clientInfoCache })
+  const askedCalls = new AskedCalls({
+    ...{ forwarder, scopes, results, heartbeat, inputRequiredStore, yesStates },
+    redactorOf: options.redactorOf,
+    serverInfo: JSON.stringify(identity),
+    gate: options.approvals.gate,
+    waits: options.approvals.waits,
+    resolve: (context) => targets.item('tool', context, context.observation!)
+  })
+  const callMethod = callMethodFactory({ calls, forwarder, askedCalls, replies, clientInfoCache })
   const methods = new Map([
     ...createListMethods({ cursors: createCursors(registry.deriveKey('list cursors')), results, observer, schedule }),
     ...createCallMethods(targets, callMethod),
@@ -327,6 +344,7 @@ export function createDownstream(options: DownstreamOptions): Downstream {
     },
     close() {
       listChanges.close()
+      options.approvals.waits.close()
       inputRequiredStore.end(() => true)
       heartbeat.close()
       sessions.close()

@@ -6,7 +6,9 @@ import {
   allowedByDefault,
   applies,
   judge,
+  verdictOf,
   type CallFacts,
+  type CompiledRule,
   type Decision,
   type Judgement
 } from '../domain/policy/permit.ts'
@@ -48,12 +50,26 @@ export interface PolicyDenial {
   readonly challenge?: StepUp | undefined
 }
 
+/** Outcome of a call that may not run at once. */
+export interface PolicyOutcome {
+  readonly denial?: PolicyDenial
+  /** Rule whose yes the call needs. */
+  readonly ask?: CompiledRule
+}
+
 /** Decides on calls whose items the caller can see. */
 export interface PolicyGate {
   /**
-   * Returns why a call is refused; undefined if it is allowed. `args`: JSON text of the arguments object; undefined for
-   * none.
+   * Returns why a call of a tool is refused, or the rule whose yes it needs; undefined if it may run. `args`: JSON text
+   * of the arguments object; undefined for none.
    */
+  outcomeOf(
+    request: PolicyRequest,
+    item: PolicyItem,
+    decision: Decision,
+    args: string | undefined
+  ): PolicyOutcome | undefined
+  /** Returns why a request for another item is refused; undefined if it is allowed. */
   denialOf(
     request: PolicyRequest,
     item: PolicyItem,
@@ -121,7 +137,9 @@ export interface CallJudgement extends Judgement {
  * for `denialOf`, and those that `facts` test.
  */
 export function judgeCall(decision: Decision, facts: CallFacts, args: string | undefined): CallJudgement {
-  const conditional = [...decision.denies, ...decision.allows].find(({ condition }) => condition !== null)
+  // a yes is for the arguments that a person was shown, so that asking rules count without a condition as well
+  const conditional =
+    decision.asks[0] ?? [...decision.denies, ...decision.allows].find(({ condition }) => condition !== null)
   const ambiguity = conditional && args !== undefined ? ambiguityOf(args) : undefined
   if (ambiguity !== undefined) return { isAllowed: false, rule: conditional!.rule, ambiguity }
   return judge(decision, facts)
@@ -174,16 +192,21 @@ export function createPolicyGate({
     if (caller.oauthClient === undefined || publicUrl === undefined) return undefined
     return { scope: [...baseScopes, ...scopes].join(' '), metadata: metadataAddress(publicUrl, endpoint) }
   }
+  const outcomeOf: PolicyGate['outcomeOf'] = (request, item, decision, args) => {
+    if (decision === allowedByDefault) return undefined
+    const facts = factsOf(subjectOf(request.caller), item, args)
+    for (const each of decision.observed) if (applies(each, facts)) observe(request, item, each.rule)
+    const judgement = judgeCall(decision, facts, args)
+    const { isAllowed, rule, scopes, ambiguity, ask } = judgement
+    if (rule) onDecision(verdictOf(judgement), 'enforce')
+    if (ask) return { ask }
+    if (isAllowed || !rule) return undefined
+    const denial = refuse(request, item, rule, ambiguity ?? reasonOf(rule, scopes !== undefined))
+    return { denial: { ...denial, scopes, challenge: scopes && challengeOf(request, scopes) } }
+  }
   return {
-    denialOf(request, item, decision, args) {
-      if (decision === allowedByDefault) return undefined
-      const facts = factsOf(subjectOf(request.caller), item, args)
-      for (const each of decision.observed) if (applies(each, facts)) observe(request, item, each.rule)
-      const { isAllowed, rule, scopes, ambiguity } = judgeCall(decision, facts, args)
-      if (rule) onDecision(isAllowed ? 'allow' : 'deny', 'enforce')
-      if (isAllowed || !rule) return undefined
-      const denial = refuse(request, item, rule, ambiguity ?? reasonOf(rule, scopes !== undefined))
-      return { ...denial, scopes, challenge: scopes && challengeOf(request, scopes) }
-    }
+    outcomeOf,
+    // rules ask only about tools
+    denialOf: (...call) => outcomeOf(...call)?.denial
   }
 }

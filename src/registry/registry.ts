@@ -19,7 +19,7 @@ import {
 } from './logs/calls.ts'
 import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } from './database-identity.ts'
 import { createCatalogueStore, type CatalogueStore } from './repositories/catalogue.ts'
-import type { Effect, WriteContext } from './repositories/context.ts'
+import type { Consequence, Effect, WriteContext } from './repositories/context.ts'
 import { scheduleExpiry, type Expiry } from './logs/expiry.ts'
 import { withErrorTranslation } from './store/failures.ts'
 import { createGroupRepository } from './repositories/groups.ts'
@@ -49,6 +49,7 @@ import {
   usedAssertionExpiry,
   type UsedAssertions
 } from './used-assertions.ts'
+import { approvalExpiry, createApprovals, type Approvals } from './approvals.ts'
 import { createOAuthRecords, oauthRecordExpiry, type OAuthRecords } from './oauth-records.ts'
 import { createSigningKeyRepository, readPrivateKeys, type PrivateSigningKey } from './repositories/signing-keys.ts'
 import {
@@ -82,6 +83,8 @@ import { openStore, type Store, type StoreOptions } from './store/store.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
 import { createStateFollower } from './state-follower.ts'
 import { createTeamRepository } from './repositories/teams.ts'
+import { createDefinitionRepository } from './repositories/definitions.ts'
+import { retiredPinExpiry } from './retired-pins.ts'
 import { createTombstoneRepository, tombstoneExpiry } from './tombstones.ts'
 import type { Db } from './model/tables.ts'
 import { createTokenRepository, createTokenStore, type TokenStore } from './repositories/upstream-tokens.ts'
@@ -95,6 +98,7 @@ const CALL_BATCH_SIZE = 250
 export interface Transaction {
   readonly servers: ReturnType<typeof createServerRepository>
   readonly items: ReturnType<typeof createItemRepository>
+  readonly definitions: ReturnType<typeof createDefinitionRepository>
   readonly groups: ReturnType<typeof createGroupRepository>
   readonly principals: ReturnType<typeof createPrincipalRepository>
   readonly accessTokens: ReturnType<typeof createAccessTokenRepository>
@@ -153,7 +157,8 @@ export interface Registry {
   follow(
     apply: (state: RegistryState) => void | Promise<void>,
     onAnnouncement?: (text: string) => void,
-    onListening?: () => void
+    onListening?: () => void,
+    onApproval?: (id: string) => void
   ): Promise<void>
   /** Resolves once this process's follower has applied all that is committed now, or after the query timeout. */
   catchUp(): Promise<void>
@@ -206,6 +211,7 @@ export interface Registry {
     memberships(userIds: readonly string[]): ReturnType<typeof readScimMemberships>
   }
   readonly catalogue: CatalogueStore
+  readonly approvals: Approvals
   /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
   /** Returns the milliseconds since the database last confirmed the follower's state. */
@@ -271,7 +277,9 @@ function startExpiries(db: Db, { auditRetentionDays, callRetention, onError }: R
     [usedAssertionExpiry, MINUTE_MS],
     [tombstoneExpiry, HOUR_MS],
     [signInFailureExpiry, HOUR_MS],
-    ...(auditRetentionDays ? [[auditExpiry(auditRetentionDays), HOUR_MS] as const] : []),
+    ...(auditRetentionDays
+      ? [auditExpiry, approvalExpiry, retiredPinExpiry].map((expiry) => [expiry(auditRetentionDays), HOUR_MS] as const)
+      : []),
     ...(callRetention ? [[callExpiry(callRetention), MINUTE_MS] as const] : [])
   ]
   return every.map(([expiry, everyMs]) => scheduleExpiry(db, expiry, { everyMs, onError }))
@@ -384,6 +392,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       memberships: (userIds) => readScimMemberships(db, userIds)
     },
     catalogue: createCatalogueStore(db),
+    approvals: createApprovals(db, keys, store.listener !== undefined),
     rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(rootKey, label),
     unconfirmedMs: () => sync.unconfirmedMs(),
@@ -409,10 +418,17 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
     const effects: Effect[] = []
     const recordEffect = (effect: Effect) => void effects.push(effect)
     const encryptionKeys = () => requireEncryptionKeys(keys, key)
-    const context: WriteContext = { db: trx, keys, encryptionKeys, version, recordEffect }
+    const consequences: Consequence[] = []
+    const recordConsequence = (consequence: Consequence) => void consequences.push(consequence)
+    const actor = change.actor.name
+    const context: WriteContext = {
+      ...{ db: trx, keys, encryptionKeys, version, recordEffect },
+      ...{ actor, recordConsequence }
+    }
     const result = await work({
       servers: createServerRepository(context),
       items: createItemRepository(context),
+      definitions: createDefinitionRepository(context),
       groups: createGroupRepository(context),
       principals: createPrincipalRepository(context),
       accessTokens: createAccessTokenRepository(context),
@@ -430,6 +446,7 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
     })
     if (effects.length === 0) return { result, version: undefined }
     await insertChange(trx, change, version, effects)
+    for (const { effect, ...of } of consequences) await insertChange(trx, { ...change, ...of }, version, [effect])
     await trx.updateTable('gateway').set({ version }).execute()
     await sql`select pg_notify(${CHANGES_CHANNEL}, ${version})`.execute(trx)
     return { result, version }

@@ -45,7 +45,8 @@ class StateFollower {
     follower: (state: RegistryState) => void | Promise<void>,
     onAnnouncement: (text: string) => void = () => {},
     /** Called whenever listening begins: earlier announcements were lost */
-    onListening: () => void = () => {}
+    onListening: () => void = () => {},
+    onApproval: (id: string) => void = () => {}
   ): Promise<void> {
     if (this.#apply) throw new Error('the registry has one follower')
     this.#apply = follower
@@ -66,7 +67,13 @@ class StateFollower {
       if (version === undefined) onListening()
       if (version === undefined || version !== this.#current?.version) this.#trigger()
     }
-    const listening = listenForChanges({ connect: listener, onChange, onAnnouncement, onError: this.#onError })
+    const listening = listenForChanges({
+      connect: listener,
+      onChange,
+      onAnnouncement,
+      onApproval,
+      onError: this.#onError
+    })
     this.#stopListening = listening.stop
     this.#schedulePoll()
     // Announcements are not stored: those sent before listening begins are lost.

@@ -1,3 +1,4 @@
+import { INSTRUCTIONS } from '../domain/definitions/kinds.ts'
 import { sql } from 'kysely'
 import { readGroups } from './repositories/groups.ts'
 import { readPolicies } from './repositories/policies.ts'
@@ -5,7 +6,16 @@ import { readPrincipals } from './repositories/principals.ts'
 import { readSigningKeys } from './repositories/signing-keys.ts'
 import { readTeams } from './repositories/teams.ts'
 import { readTombstones } from './tombstones.ts'
-import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Negotiation } from './model/model.ts'
+import type {
+  DefinitionOrigin,
+  LeftOut,
+  Negotiation,
+  RegistryState,
+  ServerSettings,
+  StoredDefinition,
+  StoredItem,
+  StoredServer
+} from './model/model.ts'
 import { serverColumns } from './repositories/server-rows.ts'
 import { recordingLeft } from './repositories/recordings.ts'
 import type { Db } from './model/tables.ts'
@@ -18,6 +28,7 @@ const serverStateColumns = [
   'left_out',
   'save_failure',
   'recorded_until',
+  'accepted_origin',
   'revision',
   'registered_at',
   'updated_at'
@@ -90,7 +101,7 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
     )
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
-  const items = await readItems(db, ids)
+  const definitions = await readDefinitions(db, ids)
   return rows.map(
     ({
       registered_at,
@@ -101,6 +112,7 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
       recorded_until,
       recording_left,
       save_failure,
+      accepted_origin,
       ...row
     }) => ({
       ...row,
@@ -114,26 +126,41 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
       },
       registeredAt: registered_at.toISOString(),
       updatedAt: updated_at.toISOString(),
-      items: items.get(row.id) ?? []
+      acceptedOrigin: accepted_origin === null ? null : (JSON.parse(accepted_origin) as DefinitionOrigin),
+      ...(definitions.get(row.id) ?? noDefinitions)
     })
   )
 }
 
-async function readItems(db: Db, ids: readonly string[]): Promise<Map<string, StoredItem[]>> {
+interface Definitions {
+  readonly items: StoredItem[]
+  readonly instructions: StoredDefinition | null
+}
+
+const noDefinitions: Definitions = { items: [], instructions: null }
+
+const itemColumns = [
+  ...(['server_id', 'kind', 'name', 'enabled', 'definition', 'fingerprint', 'changed_at'] as const),
+  ...(['accepted', 'state', 'canonical', 'pinned'] as const)
+]
+
+async function readDefinitions(db: Db, ids: readonly string[]): Promise<Map<string, Definitions>> {
   const rows = await db
     .selectFrom('items')
-    .select(['server_id', 'kind', 'name', 'enabled', 'definition', 'fingerprint', 'changed_at', 'accepted'])
+    .select(itemColumns)
     .where(sql<boolean>`server_id = any(${ids}::uuid[])`)
     .where('position', 'is not', null)
     .orderBy('server_id')
     .orderBy('kind')
     .orderBy('position')
     .execute()
-  const items = new Map<string, StoredItem[]>()
-  for (const { server_id, changed_at, ...item } of rows) {
-    const list = items.get(server_id) ?? []
-    list.push({ ...item, changedAt: changed_at.toISOString() })
-    items.set(server_id, list)
+  const found = new Map<string, { items: StoredItem[]; instructions: StoredDefinition | null }>()
+  for (const { server_id, changed_at, kind, ...item } of rows) {
+    const definitions = found.get(server_id) ?? { items: [], instructions: null }
+    found.set(server_id, definitions)
+    const changedAt = changed_at.toISOString()
+    if (kind === INSTRUCTIONS) definitions.instructions = { ...item, changedAt }
+    else definitions.items.push({ ...item, kind, changedAt })
   }
-  return items
+  return found
 }

@@ -1,3 +1,4 @@
+import { readFingerprint } from '../domain/definitions/canonical.ts'
 import { isHeaderName, isHeaderValue, isReservedHeader } from '../domain/network/http-fields.ts'
 import { MASK, isMaskedArgument, isMaskedUrl } from '../domain/secrets/secret-parts.ts'
 import { secureUrlProblem, upstreamUrlProblem } from '../domain/network/upstream-url.ts'
@@ -91,6 +92,9 @@ function stdioMembers({ command, args, env }: ServerInput) {
   return definedMembers({ command, args: args && checkArguments(args), env: env && checkEnv(env) })
 }
 
+const readPins = (pins: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(pins).map(([item, text]) => [item, readFingerprint(text)]))
+
 /**
  * Validates a registration and converts it to a server configuration (http-contract.md#registration-input). Members of
  * other transports are accepted but neither checked nor stored. Throws AppError 400.
@@ -104,6 +108,7 @@ export function toServerConfig(input: ServerInput): ServerConfig {
     ...definedMembers({ description }),
     ...(input.apps === false ? { apps: false } : {}),
     ...(input.trusted_annotations ? { trusted_annotations: true } : {}),
+    ...definedMembers({ definitions: input.definitions, pins: input.pins && readPins(input.pins) }),
     ...(transport === 'stdio' ? stdioMembers(input) : httpMembers(input)),
     ...(transport === 'streamable_http' ? oauthMembers(input) : {})
   }

@@ -1,8 +1,9 @@
 import type { TSchema } from '@sinclair/typebox'
+import { Definition, DefinitionDecision, DefinitionPage, Lock } from './definition.ts'
 import { AuditEntry, AuditPage } from './audit.ts'
 import { Call, CallCauses, CallPage } from './call.ts'
 import { CatalogueDetails, CatalogueInstall, CataloguePage, CataloguePlan, CatalogueServer } from './catalogue.ts'
-import { ConnectedClient, RegisteredClient } from './oauth-client.ts'
+import { ConnectedClient, OAuthGrant, OAuthGrantPage, RegisteredClient } from './oauth-client.ts'
 import { IdentityProviderChecks } from './check.ts'
 import { KeyRotation, NewSigningKey, SigningKeyRotation } from './keys.ts'
 import { AccessToken, AccessTokenInput, Account, BrowserSession, IssuedAccessToken } from './access-token.ts'
@@ -26,6 +27,8 @@ import { JsonRpcError, JsonRpcMessage } from './mcp.ts'
 import { LeftOutItem } from './left-out.ts'
 import {
   EffectiveItem,
+  Approval,
+  ApprovalDecisionInput,
   Policy,
   PolicyCheck,
   PolicyDecision,
@@ -69,6 +72,10 @@ import { Team, TeamInput, TeamReplacement } from './team.ts'
 
 /** All named schemas, listed under `components` in the OpenAPI document. */
 export const namedSchemas: readonly TSchema[] = [
+  Definition,
+  DefinitionDecision,
+  DefinitionPage,
+  Lock,
   ErrorBody,
   Health,
   Metadata,
@@ -104,6 +111,8 @@ export const namedSchemas: readonly TSchema[] = [
   Skill,
   ToolGroup,
   EffectiveItem,
+  Approval,
+  ApprovalDecisionInput,
   Policy,
   PolicyCheck,
   PolicyDecision,
@@ -131,6 +140,8 @@ export const namedSchemas: readonly TSchema[] = [
   NewSigningKey,
   SigningKeyRotation,
   ConnectedClient,
+  OAuthGrant,
+  OAuthGrantPage,
   RegisteredClient,
   Initialized,
   Invitation,

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { approvalStatuses } from '../domain/approvals.ts'
 import { roles } from '../domain/access/access.ts'
-import { effects, modes, POLICY_LIMITS } from '../domain/policy/rule.ts'
+import { effects, modes, POLICY_LIMITS, withoutElicitation, type Effect } from '../domain/policy/rule.ts'
 import { OpenObject, ref, StringEnum, Text, TextList } from './shared.ts'
 
 /** Policies that a trial or replay takes. */
@@ -40,7 +41,8 @@ const targets = Type.Object(
         { readOnly: hint(), destructive: hint(), idempotent: hint(), openWorld: hint() },
         {
           additionalProperties: false,
-          description: 'Annotations of tools, with the defaults of MCP; only in `deny` rules, because servers set them'
+          description:
+            'Annotations of tools, with the defaults of MCP; a tool that only reads is not destructive. In `allow` rules they count only for servers with `trusted_annotations`, because servers set them'
         }
       )
     )
@@ -52,8 +54,56 @@ const targets = Type.Object(
   }
 )
 
+const approvers = Type.Object(
+  {
+    users: globs('Names of users'),
+    groups: globs('Groups of the identity provider'),
+    teams: globs('Names of teams'),
+    roles: Type.Optional(
+      Type.Unsafe<readonly string[]>(Type.Array(StringEnum(roles), { maxItems: 10, description: 'Roles of users' }))
+    )
+  },
+  {
+    additionalProperties: false,
+    description: 'People who may decide, beside administrators. The lists are alternatives; names can end with `*`.'
+  }
+)
+
+const approvalMembers = {
+  approvers: Type.Optional(approvers),
+  hold_ms: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: POLICY_LIMITS.holdMs,
+      description: 'Milliseconds for which a call waits for the yes; 45,000 by default'
+    })
+  ),
+  valid_ms: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: POLICY_LIMITS.validMs,
+      description: 'Milliseconds for which a request for approval waits, and a yes counts; 900,000 by default'
+    })
+  ),
+  uses: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: POLICY_LIMITS.uses,
+      description: 'Equal calls that one yes allows; 1 by default'
+    })
+  ),
+  without_elicitation: Type.Optional(
+    StringEnum(withoutElicitation, {
+      description: 'Effect of a `confirm` for clients that cannot ask their user; `approve` by default'
+    })
+  )
+}
+
 const members = {
-  effect: StringEnum(effects, { description: 'A matching `deny` wins over every `allow`, whatever the order' }),
+  effect: StringEnum(effects, {
+    description:
+      'A matching `deny` wins over `approve`, `approve` over `confirm`, `confirm` over `allow`, whatever the order. `confirm` and `approve` are for tools: they allow a call after a yes of the person at the client, or of an approver'
+  }),
   mode: Type.Optional(
     StringEnum(modes, { default: 'enforce', description: '`observe`: matches are counted and logged, without effect' })
   ),
@@ -78,7 +128,8 @@ const members = {
         'Scopes such as `mcp:write` that the token of the caller needs, all of them. `allow`: only tokens that have them are allowed; `deny`: only tokens that lack one are denied. OAuth clients are asked to get them'
     })
   ),
-  reason: Type.Optional(Text({ maxLength: 1_024, description: 'Text for the caller whose call the rule refuses' }))
+  reason: Type.Optional(Text({ maxLength: 1_024, description: 'Text for the caller whose call the rule refuses' })),
+  ...approvalMembers
 }
 
 const name = Type.String({ format: 'name', description: '`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`' })
@@ -109,6 +160,7 @@ export const Policy = Type.Object(
     when: Type.Optional(Type.String()),
     require_scopes: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
     reason: Type.Optional(Type.String()),
+    ...approvalMembers,
     source: Type.Optional(
       StringEnum(['file'], { description: 'file: it comes from the policy file, and cannot be changed over REST' })
     )
@@ -164,12 +216,12 @@ export const PolicyTrial = Type.Object(
 
 export const PolicyDecision = Type.Object(
   {
-    decision: StringEnum(['allow', 'deny']),
+    decision: StringEnum(effects),
     default: StringEnum(['allow', 'deny'], { description: 'Decision without policies' }),
     matched: Type.Unsafe<
       readonly {
         readonly policy: string
-        readonly effect: 'allow' | 'deny'
+        readonly effect: Effect
         readonly mode: 'enforce' | 'observe'
         readonly condition?: 'true' | 'false' | 'error'
         readonly missing_scopes?: readonly string[]
@@ -221,7 +273,7 @@ export const EffectiveItem = Type.Object(
   {
     kind: StringEnum(['tool', 'prompt', 'resource', 'template', 'skill']),
     name: Type.String(),
-    decision: StringEnum(['allow', 'deny', 'conditional'], { description: 'conditional: the arguments decide' }),
+    decision: StringEnum([...effects, 'conditional'] as const, { description: 'conditional: the arguments decide' }),
     ...decisionMembers
   },
   { $id: 'EffectiveItem' }
@@ -253,7 +305,7 @@ export const PolicyReplay = Type.Object(
 const optional = (description: string) => Type.Optional(Type.String({ description }))
 
 const ChangedCalls = Type.Object({
-  change: StringEnum(['denied', 'allowed', 'unknown'], {
+  change: StringEnum(['denied', 'confirm', 'approve', 'allowed', 'unknown'], {
     description:
       'What the change does if the calls are repeated. unknown: a condition decides, and the arguments were not recorded'
   }),
@@ -280,6 +332,8 @@ export const PolicyReplayResult = Type.Object(
     calls: Type.Integer({ description: 'Calls that were examined' }),
     callers_gone: Type.Integer({ description: 'Those whose callers do not exist any more; they are not decided on' }),
     denied: Type.Integer({ description: 'Calls that would newly be denied' }),
+    confirm: Type.Integer({ description: 'Calls that would newly need the yes of the person at the client' }),
+    approve: Type.Integer({ description: 'Calls that would newly need the yes of an approver' }),
     allowed: Type.Integer({ description: 'Calls that would newly be allowed' }),
     unknown: Type.Integer({ description: 'Calls on which a condition decides, without recorded arguments' }),
     changes: Type.Unsafe<readonly ChangedCalls[]>(
@@ -290,3 +344,50 @@ export const PolicyReplayResult = Type.Object(
   { $id: 'PolicyReplayResult' }
 )
 export type PolicyReplayResult = Static<typeof PolicyReplayResult>
+
+/** A call that may run only after a yes (approvals.md). */
+export const Approval = Type.Object(
+  {
+    id: Type.String(),
+    at: Type.String({ description: 'Time of the call, ISO 8601' }),
+    expires_at: Type.String({
+      description: 'End of the wait for a decision, or of the time in which the decision counts; ISO 8601'
+    }),
+    status: StringEnum(approvalStatuses, { description: 'consumed: the calls that the yes allows were made' }),
+    rule: Type.String({ description: 'Policy that asks for the yes' }),
+    caller_kind: Type.String(),
+    caller: Type.String(),
+    endpoint: Type.String(),
+    server: Type.String(),
+    tool: Type.String({ description: 'Name of the tool without its server' }),
+    arguments: Type.Optional(
+      Type.Unknown({ description: 'Arguments of the call, secrets masked; absent for auditors' })
+    ),
+    fingerprint: Type.String({ description: 'Stands for exactly this call; a decision has to name it' }),
+    definition: Type.String({ description: 'Fingerprint of the definition of the tool' }),
+    can_decide: Type.Boolean({ description: 'True if the caller of this request may decide' }),
+    decided_by: Type.Optional(Type.String()),
+    decided_at: Type.Optional(Type.String({ description: 'ISO 8601' })),
+    reason: Type.Optional(Type.String({ description: 'Text of the decider' }))
+  },
+  { $id: 'Approval' }
+)
+export type Approval = Static<typeof Approval>
+
+export const ApprovalDecisionInput = Type.Object(
+  {
+    fingerprint: Text({
+      minLength: 64,
+      maxLength: 64,
+      description: 'As the request for approval shows it; 409 if it is another'
+    }),
+    reason: Type.Optional(Text({ maxLength: 1_024, description: 'The caller of a denied call reads it' }))
+  },
+  { $id: 'ApprovalDecision', additionalProperties: false }
+)
+export type ApprovalDecisionInput = Static<typeof ApprovalDecisionInput>
+
+export const ApprovalFilter = Type.Object({
+  status: Type.Optional(StringEnum(approvalStatuses)),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 100 }))
+})

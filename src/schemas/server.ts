@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { DefinitionPolicyName, Pins } from './definition.ts'
 import { ServerStatus } from './server-status.ts'
 import { TRANSPORTS } from '../domain/transports.ts'
 import { LeftOutItem } from './left-out.ts'
@@ -73,6 +74,7 @@ export const Server = Type.Object(
     trusted_annotations: Type.Optional(
       Type.Boolean({ description: 'true: `allow` policies believe the annotations of its tools; else absent' })
     ),
+    definitions: Type.Optional(DefinitionPolicyName),
     enabled: Type.Boolean(),
     recorded_until: Type.Optional(
       Type.String({
@@ -165,7 +167,9 @@ export const ServerInput = Type.Object(
           'true: policies with the effect `allow` may go by the annotations of its tools, such as `readOnlyHint`, ' +
           'which the server writes itself and can change at any time. Default: false'
       })
-    )
+    ),
+    definitions: Type.Optional(DefinitionPolicyName),
+    pins: Type.Optional(Pins)
   },
   { $id: 'ServerInput', additionalProperties: false }
 )

@@ -76,7 +76,13 @@ export const ErrorBody = Type.Object(
       )
     ),
     policy: Type.Optional(Type.String({ description: 'Policy that refused the call' })),
-    decision: Type.Optional(Type.String({ description: 'Id of the decision, also in the audit log' }))
+    decision: Type.Optional(Type.String({ description: 'Id of the decision, also in the audit log' })),
+    approval: Type.Optional(
+      Type.Object(
+        { id: Type.String(), status: Type.String(), expires_at: Type.String() },
+        { description: 'Request for approval that the call waits for: the same request succeeds after the yes' }
+      )
+    )
   },
   { $id: 'Error', additionalProperties: false }
 )

@@ -130,7 +130,8 @@ for (const engine of engines) {
       { name: 'third', inputSchema: { type: 'object' } }
     )
     await post(app, '/servers/alpha/refresh')
-    const [{ action, changed, before, after }] = (await read(app)).entries as [Entry]
+    const [hold, { action, changed, before, after }] = (await read(app)).entries as [Entry, Entry]
+    assert.deepEqual([hold.action, hold.changed], ['definition.hold', ['definitions']])
     assert.deepEqual([action, changed], ['server.refresh', ['items']])
     assert.deepEqual(before.items, { 'tool other': first.items['tool other'], 'tool echo': first.items['tool echo'] })
     assert.deepEqual(Object.keys(after.items), ['tool third', 'tool echo'])

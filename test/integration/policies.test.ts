@@ -159,6 +159,10 @@ test('PO-04 an enforced deny wins; a disabled or observed one does not, and what
   assert.deepEqual(Object.fromEntries(counts), {
     'effect="allow",mode="enforce"': '4',
     'effect="allow",mode="observe"': '0',
+    'effect="approve",mode="enforce"': '0',
+    'effect="approve",mode="observe"': '0',
+    'effect="confirm",mode="enforce"': '0',
+    'effect="confirm",mode="observe"': '0',
     'effect="deny",mode="enforce"': '3',
     'effect="deny",mode="observe"': '2'
   })
@@ -266,7 +270,17 @@ test('PO-07 a policy that could be wrong is refused with its place, stored ones 
     [{ effect: 'allow', everyone: true, when: 'foo == 1' }, /when: Unknown variable: foo \(at character 1\)/],
     [{ effect: 'allow', everyone: true, when: 'args.a' }, /when: the value must be true or false/],
     [{ effect: 'allow', everyone: true, when: 'a'.repeat(3_072) }, /when/],
-    [{ effect: 'confirm', everyone: true }, /effect/],
+    [{ effect: 'ask', everyone: true }, /effect/],
+    [{ effect: 'allow', everyone: true, hold_ms: 1 }, /hold_ms: only a rule that confirms or approves/],
+    [{ effect: 'approve', everyone: true, hold_ms: 240_001 }, /hold_ms/],
+    [{ effect: 'approve', everyone: true, uses: 0 }, /uses/],
+    [{ effect: 'approve', everyone: true, approvers: { users: [] } }, /approvers\.users: the list is empty/],
+    [
+      { effect: 'approve', everyone: true, without_elicitation: 'deny' },
+      /without_elicitation: only a rule that confirms/
+    ],
+    [{ effect: 'approve', everyone: true, require_scopes: ['mcp:a'] }, /require_scopes/],
+    [{ effect: 'confirm', targets: { prompts: ['a'] } }, /targets\.prompts: only calls of tools/],
     [{ effect: 'allow', subjects: { users: [] }, targets: { servers: ['crm'] } }, /subjects\.users: the list is empty/],
     [{ effect: 'allow', subjects: { users: ['a'] }, targets: { tools: [] } }, /targets\.tools: the list is empty/],
     [{ effect: 'allow', subjects: { oauth_client: ['a'] } }, /oauth_client/],

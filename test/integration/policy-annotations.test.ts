@@ -54,7 +54,7 @@ test('an allow by annotations shows nothing of a server until an administrator t
 })
 
 test('a trusted server that changes an annotation changes what is allowed with the next read of its lists', async (t) => {
-  const gateway = await startPolicyGateway(t)
+  const gateway = await startPolicyGateway(t, { TOWPATH_DEFINITIONS: 'follow' })
   const { mcp, rest, policy, agent, k8s } = gateway
   await policy('readers', readers)
   await register(gateway, { trusted_annotations: true })

@@ -128,16 +128,18 @@ for (const engine of engines) {
 
     await read('second')
     const { version, servers } = latest()
-    const accept = (name: string) =>
-      registry.write(change('tool.accept', `time__${name}`), (tx) =>
-        tx.items.acceptDefinition('time', { kind: 'tool', name })
+    const accept = (name: string, fingerprint: string) =>
+      registry.write(change('definition.accept', 'time'), (tx) =>
+        tx.definitions.accept([{ server: 'time', kind: 'tool', name, fingerprint }])
       )
-    await accept('nobody')
+    const [item] = servers[0]!.items
+    await assert.rejects(accept('nobody', item!.canonical), { statusCode: 409 })
+    await assert.rejects(accept('a', item!.pinned!), { statusCode: 409 })
     assert.equal(latest().version, version)
-    await accept('a')
+    await accept('a', item!.canonical)
     assert.equal(accepted(), null)
     assert.ok(latest().servers[0]!.updatedAt > servers[0]!.updatedAt)
-    const [row] = await registry.audit({ action: 'tool.accept', limit: 1 })
+    const [row] = await registry.audit({ action: 'definition.accept', limit: 1 })
     assert.deepEqual(row?.changed, ['accepted'])
   })
 

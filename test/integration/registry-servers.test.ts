@@ -114,15 +114,17 @@ for (const engine of engines) {
     const before = latest()
 
     const force = (name: string) =>
-      registry.write(change('server.create', name), async (tx) => {
-        const existed = await tx.servers.removeIfExists(name)
-        await tx.servers.create(httpServer(name), offerOf([tool('other')]))
-        return existed
-      })
-    assert.equal(await force('time'), true)
+      registry.write(change('server.create', name), (tx) =>
+        tx.servers.recreate(httpServer(name), offerOf([tool('other')]))
+      )
+    await force('time')
     assert.equal(BigInt(latest().version), BigInt(before.version) + 1n)
     assert.notEqual(latest().servers[0]!.id, before.servers[0]!.id)
-    assert.equal(await force('new'), false)
+    await force('new')
+    assert.deepEqual(
+      latest().servers.map(({ name }) => name),
+      ['new', 'time']
+    )
   })
 
   test(`a replaced server keeps its row, its switch and those of the items that stay (${engine})`, async (t) => {

@@ -24,7 +24,9 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/me/tokens',
     'POST /api/v0/me/tokens',
     'DELETE /api/v0/me/tokens/{id}',
-    'GET /api/v0/users/whoami'
+    'GET /api/v0/users/whoami',
+    'POST /api/v0/approvals/{id}/approve',
+    'POST /api/v0/approvals/{id}/deny'
   ],
   user: [
     'GET /api/v0/servers',
@@ -40,7 +42,9 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/skill',
     'GET /api/v0/resource_templates',
     'GET /api/v0/resource',
-    'POST /api/v0/resources/get'
+    'POST /api/v0/resources/get',
+    'GET /api/v0/approvals',
+    'GET /api/v0/approvals/{id}'
   ],
   call: ['POST /api/v0/tools/invoke', 'POST /api/v0/prompts/render', 'POST /api/v0/resources/read'],
   auditor: [
@@ -54,6 +58,7 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/users/{name}/tokens',
     'GET /api/v0/users/{name}/clients',
     'GET /api/v0/oauth_clients',
+    'GET /api/v0/oauth_grants',
     'GET /api/v0/clients',
     'GET /api/v0/clients/{name}',
     'GET /api/v0/tool-groups',
@@ -63,11 +68,15 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/policies/effective',
     'POST /api/v0/policies/simulate',
     'GET /api/v0/policies/{name}',
+    'GET /api/v0/definitions',
+    'GET /api/v0/definitions/lock',
     'GET /api/v0/identity_provider/checks',
     'GET /api/v0/teams',
     'GET /api/v0/teams/{name}'
   ],
   admin: [
+    'POST /api/v0/definitions/accept',
+    'POST /api/v0/definitions/reject',
     'POST /api/v0/users/{name}/invite',
     'POST /api/v0/servers',
     'PUT /api/v0/servers/{name}',

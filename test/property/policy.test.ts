@@ -18,7 +18,7 @@ const allScopes = ['mcp:a', 'mcp:b', 'mcp:c']
 const rule: fc.Arbitrary<PolicyRule> = fc
   .record({
     enabled: fc.boolean(),
-    effect: fc.constantFrom('allow', 'deny'),
+    effect: fc.constantFrom('allow', 'deny', 'confirm', 'approve'),
     mode: fc.constantFrom('enforce', 'enforce', 'enforce', 'observe'),
     subjects: fc.record({
       users: some(['ann', 'bob', 'a*', '*']),
@@ -34,12 +34,19 @@ const rule: fc.Arbitrary<PolicyRule> = fc
       tools: some(['x', 'get_*', '*']),
       prompts: some(['x', '*']),
       resources: some(['x', 'get_*']),
-      annotations: fc.record({ readOnly: fc.constantFrom(undefined, undefined, undefined, true, false) })
+      annotations: fc.record({
+        readOnly: fc.constantFrom(undefined, undefined, undefined, true, false),
+        destructive: fc.constantFrom(undefined, undefined, undefined, true, false)
+      })
     }),
     when: fc.constantFrom(null, null, null, 'yes', 'no', 'fails'),
     requireScopes: fc.oneof(fc.constant([]), some(allScopes))
   })
-  .map((parts) => ({ name: 'r', everyone: true, reason: null, ...parts }) as PolicyRule)
+  .map((parts) => {
+    const isAsking = parts.effect === 'confirm' || parts.effect === 'approve'
+    const requireScopes = isAsking ? [] : parts.requireScopes
+    return { name: 'r', everyone: true, reason: null, ...parts, requireScopes } as PolicyRule
+  })
 
 const subject: fc.Arbitrary<Subject> = fc.record({
   kind: fc.constantFrom('admin', 'user', 'client'),
@@ -57,12 +64,13 @@ const item: fc.Arbitrary<PolicyItem> = fc
     name: fc.constantFrom(...names),
     alias: fc.constantFrom(undefined, 'x', 'other'),
     readOnly: fc.constantFrom(undefined, true, false, 'yes'),
+    destructive: fc.constantFrom(undefined, true, false, 'yes'),
     isTrusted: fc.boolean()
   })
-  .map(({ kind, server, name, alias, readOnly, isTrusted }) => ({
+  .map(({ kind, server, name, alias, readOnly, destructive, isTrusted }) => ({
     ...{ kind, name, alias: alias ?? name },
     server: { name: server, ...(isTrusted && { trustsAnnotations: true }) },
-    stored: { definition: JSON.stringify({ annotations: { readOnlyHint: readOnly } }) }
+    stored: { definition: JSON.stringify({ annotations: { readOnlyHint: readOnly, destructiveHint: destructive } }) }
   }))
 
 const groups: Readonly<Record<string, GroupRules>> = {
@@ -126,22 +134,37 @@ function matches({ enabled, effect, subjects, targets }: PolicyRule, by: Subject
   const hasNames = Object.values(lists).some((list) => (list ?? []).length > 0)
   const own = lists[on.kind] ?? []
   if (hasNames && !isOneOf(on.name, own) && !isOneOf(on.alias, own)) return false
-  const wanted = targets.annotations?.readOnly
-  if (wanted === undefined) return true
+  // prompts and resources run nothing that somebody could say yes to
+  if ((effect === 'confirm' || effect === 'approve') && on.kind !== 'tool') return false
+  const { readOnly, destructive } = targets.annotations ?? {}
+  if (readOnly === undefined && destructive === undefined) return true
   // what a server says of its tools opens nothing unless an administrator vouches for it
   if (effect === 'allow' && !on.server.trustsAnnotations) return false
-  const { annotations } = JSON.parse(on.stored!.definition) as { annotations: { readOnlyHint?: unknown } }
-  return on.kind === 'tool' && (annotations.readOnlyHint === true) === wanted
+  const { annotations } = JSON.parse(on.stored!.definition) as { annotations: Record<string, unknown> }
+  const isReadOnly = annotations['readOnlyHint'] === true
+  const isDestructive = annotations['destructiveHint'] !== false && !isReadOnly
+  const isWanted = (wanted: boolean | undefined, is: boolean) => wanted === undefined || wanted === is
+  return on.kind === 'tool' && isWanted(readOnly, isReadOnly) && isWanted(destructive, isDestructive)
 }
 
-/** Decides naively: all matching rules, one after the other. */
+/** Decides naively if a call may run at all: all matching rules, one after the other. */
 function isAllowed(rules: readonly PolicyRule[], by: Subject, on: PolicyItem, isDefault: boolean): boolean {
   const enforced = rules.filter((each) => each.mode === 'enforce' && matches(each, by, on))
   const hasScopes = ({ requireScopes }: PolicyRule) => requireScopes.every((scope) => by.scopes!.includes(scope))
   const spares = (each: PolicyRule) => each.when === 'no' || (each.requireScopes.length > 0 && hasScopes(each))
   if (enforced.some((each) => each.effect === 'deny' && !spares(each))) return false
   const isOpen = ({ when }: PolicyRule) => when === null || when === 'yes'
-  return isDefault || enforced.some((each) => each.effect === 'allow' && isOpen(each) && hasScopes(each))
+  // the claims of a server open nothing, also with a yes
+  const believes = ({ targets: { annotations = {} } }: PolicyRule) =>
+    on.server.trustsAnnotations || Object.values(annotations).every((hint) => hint === undefined)
+  const opens = (each: PolicyRule) => each.effect !== 'deny' && believes(each) && isOpen(each) && hasScopes(each)
+  return isDefault || enforced.some(opens)
+}
+
+/** Tells naively whose yes an allowed call needs: a condition that fails counts as true. */
+function askOf(rules: readonly PolicyRule[], by: Subject, on: PolicyItem): string | undefined {
+  const asking = rules.filter((each) => each.mode === 'enforce' && each.when !== 'no' && matches(each, by, on))
+  return ['approve', 'confirm'].find((effect) => asking.some((each) => each.effect === effect))
 }
 
 const fallbacks = [
@@ -169,6 +192,7 @@ holds(
       assert.equal(permit.decide(on), decision)
       const judgement = judge(decision, factsOf(by))
       assert.equal(judgement.isAllowed, expected)
+      assert.equal(judgement.ask?.rule.effect, expected ? askOf(rules, by, on) : undefined)
       // the scopes that are named help, and without them nothing does
       const scopes = judgement.scopes ?? allScopes
       const isHelped = isAllowed(rules, { ...by, scopes: [...scopes, ...by.scopes!] }, on, isDefault(on.server.name))

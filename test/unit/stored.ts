@@ -37,7 +37,8 @@ const minimal: Record<ItemKind, (name: string) => object> = {
 export function storedItem(kind: ItemKind, name: string, more: Partial<StoredItem> = {}): StoredItem {
   const definition = JSON.stringify(minimal[kind](name))
   const changedAt = '2026-01-01T00:00:00.000Z'
-  return { kind, name, definition, enabled: true, fingerprint: 'f', changedAt, accepted: null, ...more }
+  const pinned = { state: 'accepted', canonical: 'c', pinned: 'c', accepted: null } as const
+  return { kind, name, definition, enabled: true, fingerprint: 'f', changedAt, ...pinned, ...more }
 }
 
 export const tool = (name: string, more?: Partial<StoredItem>) => storedItem('tool', name, more)
@@ -68,6 +69,8 @@ export function storedServer(
     recording: null,
     issuer: null,
     items,
+    instructions: null,
+    acceptedOrigin: null,
     ...more
   }
 }

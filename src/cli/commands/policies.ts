@@ -6,7 +6,7 @@ const file = ['-c, --conf <file>', 'JSON or YAML file, or - for stdin'] as const
 
 /** Adds the commands for policies. */
 export function addPolicies(program: Command, run: Runner): void {
-  const policy = program.command('policy').description('Rules about who may use which items, in enterprise mode')
+  const policy = program.command('policy').description('Rules about who may use which items')
   policy
     .command('list')
     .description('List policies')
@@ -56,6 +56,26 @@ export function addPolicies(program: Command, run: Runner): void {
     .option('--without <list>', 'names of stored policies to remove, separated by commas')
     .option('--since <time>', 'calls from 30m, 2h or 7d ago, or from an ISO 8601 time', '24h')
     .action(run(async () => (await import('../policies/replay.ts')).replayPolicies))
+}
+
+/** Adds the commands for calls that wait for an approval. */
+export function addApprovals(program: Command, run: Runner): void {
+  program
+    .command('approvals')
+    .description('List calls that wait for an approval')
+    .option('-f, --follow', 'keep showing new calls')
+    .option('--all', 'also those that were decided on, used or have expired')
+    .action(run(async () => (await import('../policies/approvals.ts')).listApprovals))
+  program
+    .command('approve <id>')
+    .description('Let a call run that waits for an approval')
+    .option('--reason <text>', 'why, for the audit log')
+    .action(run(async () => (await import('../policies/approvals.ts')).approveCall))
+  program
+    .command('deny <id>')
+    .description('Refuse a call that waits for an approval')
+    .option('--reason <text>', 'text for the caller')
+    .action(run(async () => (await import('../policies/approvals.ts')).denyCall))
 }
 
 const withTeam = (command: Command): Command =>

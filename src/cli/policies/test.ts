@@ -1,3 +1,4 @@
+import { effects } from '../../domain/policy/rule.ts'
 import { isObject, isStringArray } from '../../domain/is-object.ts'
 import type { PolicyDecision } from '../../schemas/policy.ts'
 import type { Cli } from '../io/cli.ts'
@@ -11,7 +12,7 @@ interface Flags {
   readonly conf?: string
 }
 
-const decisions = ['allow', 'deny'] as const
+const decisions = effects
 /** Members of a case that name the caller and the call, as the gateway takes them; `item` is its `name`. */
 const callMembers = ['user', 'client', 'groups', 'oauth_client', 'scopes', 'endpoint', 'kind', 'args'] as const
 /** Members of the gateway's decision that a case can expect. */
@@ -39,7 +40,7 @@ function expectedOf({ value, from }: InputObject): Expected {
   const wanted = decisions.some((each) => each === expect) ? { decision: expect } : expect
   const names = isObject(wanted) ? Object.keys(wanted) : []
   if (!isObject(wanted) || names.length === 0 || !names.every((name) => expectations.some((each) => each === name)))
-    throw usage(`${from}: "expect" must be allow, deny, or an object with ${expectations.join(', ')}`)
+    throw usage(`${from}: "expect" must be ${effects.join(', ')}, or an object with ${expectations.join(', ')}`)
   return wanted
 }
 

@@ -34,10 +34,11 @@ function leftOutAttention({ name, leftOut }: CatalogServer): Attention[] {
 const createItemAttention =
   (what: 'tool' | 'prompt' | 'resource', nameOf: (item: Item) => string) =>
   (item: Item): Attention[] => {
-    const { accepted, changedAt } = item.stored
+    const { state, changedAt } = item.stored.present ?? item.stored
     const name = nameOf(item)
     const found: Attention[] = []
-    if (accepted !== null) found.push({ kind: `${what}_changed`, name, title: `${name} has changed`, since: changedAt })
+    if (state === 'changed')
+      found.push({ kind: `${what}_changed`, name, title: `${name} has changed`, since: changedAt })
     if (factsOf(item).isHidden)
       found.push({ kind: `${what}_hidden`, name, title: `${name} contains hidden characters` })
     return found

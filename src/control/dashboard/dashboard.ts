@@ -16,7 +16,6 @@ import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
 import type { DashboardEvents } from './dashboard-events.ts'
 import { ownCalls } from '../own-calls.ts'
 import { boundIssuer } from '../../upstream/oauth/bound-issuer.ts'
-import { auditChange } from '../audit-change.ts'
 import { groupOf } from '../../catalog/endpoint.ts'
 import { secretsOrNone } from '../readable-secrets.ts'
 import { anyByName } from '../../catalog/item-lookup.ts'
@@ -25,10 +24,11 @@ import { configTarget, type Target } from '../../upstream/transports.ts'
 import type { ActiveClient, ClientActivity } from '../../observe/client-activity.ts'
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
+import type { Definitions } from '../definitions.ts'
 import type { Groups } from '../groups.ts'
 import { itemViewFor, serverDetailsFor, serverViewFor } from './for-caller.ts'
 import { effectiveOf, previewOf, tokensOf, type EffectiveTools } from './groups.ts'
-import { promptView, resourceView, skillView, templateView, toolText } from './items.ts'
+import { promptView, resourceView, reviewedItem, skillView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
 import { runTrial } from './trial.ts'
@@ -42,6 +42,7 @@ export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> 
   readonly registry: Registry
   readonly attempts: Attempts
   readonly groups: Pick<Groups, 'visible'>
+  readonly definitions: Pick<Definitions, 'accept'>
   readonly events: DashboardEvents
   readonly clientActivity: ClientActivity
   catalog(): Catalog
@@ -105,8 +106,18 @@ export interface Dashboard {
 }
 
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { registry, attempts, catalog, events, clientActivity, targetOf, readOffer, readRegistered, findCommand } =
-    options
+  const {
+    registry,
+    attempts,
+    definitions,
+    catalog,
+    events,
+    clientActivity,
+    targetOf,
+    readOffer,
+    readRegistered,
+    findCommand
+  } = options
   const views = createServerViews({ ...options, secretsOf: (stored) => secretsOrNone(registry, stored) })
 
   const shown = createVisibleParts(catalog)
@@ -120,7 +131,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const itemsOf = <T>(caller: Caller, kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
     shown.servers(caller).flatMap((server) => {
       const status = views.status(server)
-      return shown.items(caller, server, kind).map((item) => view(item, status))
+      return shown.items(caller, server, kind).map((item) => view(reviewedItem(caller, item), status))
     })
   const viewOf = (caller: Caller, server: CatalogServer, figures: CallFigures | undefined): ServerView => ({
     ...views.view(server, figures),
@@ -201,16 +212,16 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     async acceptDefinition(caller, kind, name) {
       const item = anyByName(catalog(), kind, name)
       if (!item) throw notFound(kind, name)
-      await registry.write(auditChange(caller, `${kind}.accept`, name), (tx) =>
-        tx.items.acceptDefinition(item.server.name, { kind, name: item.name })
-      )
+      const { canonical: fingerprint } = item.stored
+      await definitions.accept(caller, [{ server: item.server.name, kind, name: item.name, fingerprint }])
     },
 
     completeUpdate(name, update) {
       const { stored } = find(name)
       const { transport, session_mode, settings } = stored
       const config = { name, transport, session_mode, ...settings, ...registry.decryptSecrets(stored) }
-      return withKeptSecrets(update, config, boundIssuer(stored))
+      const kept = settings.definitions === undefined ? {} : { definitions: settings.definitions }
+      return { ...kept, ...withKeptSecrets(update, config, boundIssuer(stored)) }
     }
   }
 }

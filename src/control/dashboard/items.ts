@@ -26,6 +26,13 @@ interface ItemFacts {
 
 const facts = new WeakMap<StoredItem, ItemFacts>()
 
+/**
+ * Returns the item as the caller reviews it: administrators and auditors see the present definition beside the accepted
+ * one, users what is served.
+ */
+export const reviewedItem = (caller: Caller, item: Item): Item =>
+  caller.kind === 'user' || item.stored.present === undefined ? item : { ...item, stored: item.stored.present }
+
 function parse(definition: string): Members {
   const value: unknown = JSON.parse(definition)
   return isObject(value) ? value : {}
@@ -56,7 +63,7 @@ export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicNam
 
 const flagsOf = ({ stored, problem }: Item, { isHidden }: ItemFacts): Flag[] => [
   ...(isHidden ? (['hidden_characters'] as const) : []),
-  ...(stored.accepted === null ? [] : (['changed'] as const)),
+  ...(stored.state === 'changed' ? (['changed'] as const) : []),
   ...(problem === undefined ? [] : (['unusable'] as const))
 ]
 
@@ -73,7 +80,7 @@ function commonMembers(item: Item, server_status: ServerStatus) {
     server_enabled: server.enabled,
     server_status,
     tokens,
-    ...(stored.accepted === null ? {} : { changed_at: stored.changedAt }),
+    ...(stored.state === 'changed' ? { changed_at: stored.changedAt } : {}),
     flags: flagsOf(item, known),
     ...(problem === undefined ? {} : { problem: problem.reason })
   }
@@ -198,5 +205,5 @@ export function skillView(catalog: Catalog, item: Item, status: ServerStatus): S
 }
 
 /** Counts the items of a server whose definition differs from the accepted one. */
-export const countChanged = ({ stored }: CatalogServer): number =>
-  stored.items.filter(({ accepted }) => accepted !== null).length
+export const countChanged = ({ present }: CatalogServer): number =>
+  present.items.filter(({ state }) => state === 'changed').length

@@ -13,7 +13,8 @@ export function summaryOf({ transport, session_mode, settings }: ConfigSource, s
   const shared = {
     session_mode,
     ...(settings.apps === false ? { apps: false } : {}),
-    ...(settings.trusted_annotations ? { trusted_annotations: true } : {})
+    ...(settings.trusted_annotations ? { trusted_annotations: true } : {}),
+    ...(settings.definitions ? { definitions: settings.definitions } : {})
   }
   if (transport === 'stdio') {
     const env_keys = Object.keys(secrets.env ?? {})

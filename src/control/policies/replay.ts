@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { decidesAlike, outlook, type Decision, type Outlook } from '../../domain/policy/permit.ts'
+import { decidesAlike, outlook, verdictOf, type Decision, type Outlook } from '../../domain/policy/permit.ts'
 import type { PolicyRule } from '../../domain/policy/rule.ts'
 import type { Subject } from '../../domain/policy/subject.ts'
 import type { PolicyItem } from '../../domain/policy/target.ts'
@@ -97,12 +97,20 @@ function outcomeOf({ subject }: Repeated, met: Met, args: string | undefined): O
   if (!met) return { verdict: 'deny', rule: undefined }
   const { decision, item } = met
   if (decision.verdict !== 'residual' || args !== undefined) {
-    const { isAllowed, rule } = judgeCall(decision, factsOf(subject, item, args), args)
-    return { verdict: isAllowed ? 'allow' : 'deny', rule }
+    const judgement = judgeCall(decision, factsOf(subject, item, args), args)
+    return { verdict: verdictOf(judgement), rule: judgement.rule }
   }
-  const [rule] = [...decision.denies, ...decision.allows]
+  const [rule] = [...decision.denies, ...decision.asks, ...decision.allows]
   return { verdict: outlook(decision, subject.scopes ?? []), rule: rule?.rule }
 }
+
+const changes = {
+  allow: 'allowed',
+  deny: 'denied',
+  confirm: 'confirm',
+  approve: 'approve',
+  unknown: 'unknown'
+} as const satisfies Record<Outlook, ChangedCalls['change']>
 
 /** Returns what a change does to a call; undefined if nothing. */
 function changeOf(repeated: Repeated, call: DecidedCall) {
@@ -112,8 +120,7 @@ function changeOf(repeated: Repeated, call: DecidedCall) {
   const args = argumentsOf(call)
   const [was, is] = [before, after].map((met) => outcomeOf(repeated, met, args)) as [Outcome, Outcome]
   if (was.verdict === is.verdict && was.verdict !== 'unknown') return undefined
-  const isUnknown = was.verdict === 'unknown' || is.verdict === 'unknown'
-  const change = isUnknown ? 'unknown' : is.verdict === 'deny' ? 'denied' : 'allowed'
+  const change = was.verdict === 'unknown' ? 'unknown' : changes[is.verdict]
   return { change, policy: (is.rule ?? repeated.hiding ?? was.rule)?.name } as const
 }
 
@@ -145,7 +152,7 @@ function createRepeater(catalog: Catalog, before: Permits, after: Permits) {
 /** Collects changed calls that differ in nothing but their arguments. */
 function createGroups(maxGroups: number) {
   const groups = new Map<string, ChangedCalls & { calls: number }>()
-  const counts = { denied: 0, allowed: 0, unknown: 0 }
+  const counts = { denied: 0, confirm: 0, approve: 0, allowed: 0, unknown: 0 }
   let isCut = false
   return {
     add(call: DecidedCall, { change, policy }: NonNullable<ReturnType<typeof changeOf>>) {

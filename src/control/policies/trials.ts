@@ -1,6 +1,6 @@
 import { allServers } from '../../domain/policy/allow-list.ts'
-import { isMet, type CallFacts, type Permit } from '../../domain/policy/permit.ts'
-import type { PolicyRule } from '../../domain/policy/rule.ts'
+import { isMet, outlook, verdictOf, type CallFacts, type Decision, type Permit } from '../../domain/policy/permit.ts'
+import type { Effect, PolicyRule } from '../../domain/policy/rule.ts'
 import type { Subject } from '../../domain/policy/subject.ts'
 import type { PolicyItem } from '../../domain/policy/target.ts'
 import { splitName } from '../../domain/names.ts'
@@ -135,10 +135,11 @@ export function createPolicyTrials(options: PolicyTrialOptions): PolicyTrials {
       const byDefault = permits.fallbackOf(subject.kind, allowed).decide(item).verdict === 'yes'
       const args = trial.kind === 'resource' ? undefined : trial.args
       const facts = factsOf(subject, item, args)
-      const { isAllowed, rule, scopes, ambiguity } = judgeCall(permit.decide(item), facts, args)
+      const judgement = judgeCall(permit.decide(item), facts, args)
+      const { isAllowed, rule, scopes, ambiguity } = judgement
       const hidden = hiddenBy(current, item, trial.endpoint) ?? (isAllowed ? undefined : rule ? 'policy' : 'default')
       return {
-        decision: hidden === undefined ? 'allow' : 'deny',
+        decision: hidden === undefined ? verdictOf(judgement) : 'deny',
         default: byDefault ? 'allow' : 'deny',
         matched: matchesOf(permits, item, subject, facts),
         ...(hidden && { hidden_by: hidden }),
@@ -159,6 +160,14 @@ export function createPolicyTrials(options: PolicyTrialOptions): PolicyTrials {
   }
 }
 
+/** Returns what a decision comes to for every call; `conditional` if the call matters. */
+function effectiveOf(decided: Decision): Effect | 'conditional' {
+  const { verdict, denies, allows } = decided
+  if (verdict !== 'residual') return verdict === 'yes' ? 'allow' : 'deny'
+  const expected = denies.length + allows.length > 0 ? 'unknown' : outlook(decided, [])
+  return expected === 'approve' || expected === 'confirm' ? expected : 'conditional'
+}
+
 function itemsOf(
   servers: Catalog['servers'],
   kind: ItemKind,
@@ -172,8 +181,9 @@ function itemsOf(
       .items(kind)
       .filter(includes)
       .map((item) => {
-        const { verdict, rule } = permit.decide(item)
-        const decision = verdict === 'yes' ? 'allow' : verdict === 'no' ? 'deny' : 'conditional'
+        const decided = permit.decide(item)
+        const decision = effectiveOf(decided)
+        const rule = decision === 'approve' || decision === 'confirm' ? decided.asks[0]!.rule : decided.rule
         return { kind, name: restName(view, item), decision, ...(rule && { policy: rule.name }) } as const
       })
   )

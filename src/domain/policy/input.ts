@@ -1,7 +1,7 @@
-import type { Effect, Mode, PolicyRule, PolicySubjects, PolicyTargets } from './rule.ts'
+import type { ApprovalSettings, Effect, Mode, PolicyRule, PolicySubjects, PolicyTargets } from './rule.ts'
 
 /** A policy as the REST interface and files write it; absent members have their defaults. */
-export interface RuleInput {
+export interface RuleInput extends ApprovalSettings {
   readonly effect: Effect
   readonly mode?: Mode | undefined
   readonly enabled?: boolean | undefined
@@ -13,8 +13,21 @@ export interface RuleInput {
   readonly reason?: string | undefined
 }
 
+const approvalMembers = ['approvers', 'hold_ms', 'valid_ms', 'uses', 'without_elicitation'] as const
+
+/** Returns the members of an input that only asking effects have; undefined if there are none. */
+function approvalOf(input: RuleInput): ApprovalSettings | undefined {
+  const given = approvalMembers.filter((key) => input[key] !== undefined).map((key) => [key, input[key]] as const)
+  return given.length === 0 ? undefined : (Object.fromEntries(given) as ApprovalSettings)
+}
+
 /** Returns the rule of an input, with the defaults of its absent members. */
-export const toRule = (name: string, input: RuleInput): PolicyRule => ({
+export const toRule = (name: string, input: RuleInput): PolicyRule => {
+  const approval = approvalOf(input)
+  return { ...plainRule(name, input), ...(approval && { approval }) }
+}
+
+const plainRule = (name: string, input: RuleInput): PolicyRule => ({
   name,
   effect: input.effect,
   mode: input.mode ?? 'enforce',
@@ -29,13 +42,14 @@ export const toRule = (name: string, input: RuleInput): PolicyRule => ({
 
 /** Returns a rule as it is written, without the members that say nothing. */
 export const ruleRecord = (rule: PolicyRule) => {
-  const { name, effect, mode, enabled, everyone, subjects, targets, when, requireScopes, reason } = rule
+  const { name, effect, mode, enabled, everyone, subjects, targets, when, requireScopes, reason, approval } = rule
   return {
     ...{ name, effect, mode, enabled },
     ...(everyone && { everyone }),
     ...{ subjects, targets },
     ...(when !== null && { when }),
     ...(requireScopes.length > 0 && { require_scopes: requireScopes }),
-    ...(reason !== null && { reason })
+    ...(reason !== null && { reason }),
+    ...approval
   }
 }

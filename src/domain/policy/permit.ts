@@ -1,5 +1,5 @@
 import type { Condition } from './condition.ts'
-import type { PolicyRule } from './rule.ts'
+import { effects, isAsking, type Effect, type PolicyRule } from './rule.ts'
 import { looseSkillUri, spellingOf, type PolicyItem, type TargetTest } from './target.ts'
 
 /** A rule that is ready for decisions. */
@@ -18,8 +18,10 @@ export interface Decision {
   readonly rule: PolicyRule | undefined
   /** Enforced deny rules with a condition or scopes. */
   readonly denies: readonly CompiledRule[]
-  /** Enforced allow rules with a condition or scopes; empty if the item is allowed without them. */
+  /** Enforced rules with a condition or scopes that allow; empty if the item is allowed without them. */
   readonly allows: readonly CompiledRule[]
+  /** Enforced rules that let a call run only after a yes; those that ask somebody else come first. */
+  readonly asks: readonly CompiledRule[]
   /** Rules in mode `observe`. */
   readonly observed: readonly CompiledRule[]
 }
@@ -32,6 +34,7 @@ export const allowedByDefault: Decision = {
   rule: undefined,
   denies: none,
   allows: none,
+  asks: none,
   observed: none
 }
 export const refusedByDefault: Decision = { ...allowedByDefault, verdict: 'no' }
@@ -72,22 +75,38 @@ function applicable(rules: readonly CompiledRule[], item: PolicyItem): CompiledR
   })
 }
 
-/** Decides by these rules, which apply to the item, in any order: a deny wins over an allow, an allow over the default. */
-function decideBy(rules: readonly CompiledRule[], byDefault: Decision): Decision {
+/**
+ * Returns true if a rule that asks also allows the item: one that selects by annotations does so only at servers whose
+ * annotations are trusted, as an `allow` does.
+ */
+const grants = ({ rule }: CompiledRule, { server }: PolicyItem) =>
+  server.trustsAnnotations === true || Object.values(rule.targets.annotations ?? {}).every((hint) => hint === undefined)
+
+/**
+ * Decides by these rules, which apply to the item, in any order: a deny wins over an approve, an approve over a confirm,
+ * a confirm over an allow, an allow over the default.
+ */
+function decideBy(rules: readonly CompiledRule[], byDefault: Decision, item: PolicyItem): Decision {
   if (rules.length === 0) return byDefault
   const observed = rules.filter((each) => !isEnforced(each))
   const enforced = rules.filter(isEnforced)
   const denies = enforced.filter(({ rule }) => rule.effect === 'deny')
   const deny = denies.find(isPlain)
-  if (deny) return { verdict: 'no', rule: deny.rule, denies: none, allows: none, observed }
-  const allows = enforced.filter(({ rule }) => rule.effect === 'allow')
+  const refused: Decision = { verdict: 'no', rule: deny?.rule, denies: none, allows: none, asks: none, observed }
+  if (deny) return refused
+  const asks = [
+    ...enforced.filter(({ rule }) => rule.effect === 'approve'),
+    ...enforced.filter(({ rule }) => rule.effect === 'confirm')
+  ]
+  const allows = enforced.filter(
+    (each) => each.rule.effect === 'allow' || (isAsking(each.rule.effect) && grants(each, item))
+  )
   const allow = allows.find(isPlain)
   const isAllowed = allow !== undefined || byDefault.verdict === 'yes'
   const open = isAllowed ? none : allows
-  if (denies.length === 0 && open.length === 0)
-    return { verdict: isAllowed ? 'yes' : 'no', rule: allow?.rule, denies, allows: open, observed }
-  if (open.length === 0 && !isAllowed) return { verdict: 'no', rule: undefined, denies: none, allows: none, observed }
-  return { verdict: 'residual', rule: allow?.rule, denies, allows: open, observed }
+  if (open.length === 0 && !isAllowed) return refused
+  const isDecided = denies.length + open.length + asks.length === 0
+  return { verdict: isDecided ? 'yes' : 'residual', rule: allow?.rule, denies, allows: open, asks, observed }
 }
 
 /**
@@ -115,14 +134,14 @@ export function createPermit(rules: readonly CompiledRule[], fallback: Permit, c
       const hiding = enforced.filter((each) => each.rule.effect === 'deny' && isPlain(each))
       if (hiding.some(({ isWhole }) => isWhole)) return 'none'
       const canHide = hiding.length > 0
-      const allows = enforced.filter(({ rule }) => rule.effect === 'allow')
+      const allows = enforced.filter(({ rule }) => rule.effect !== 'deny')
       if (before === 'all' || allows.some(({ isWhole }) => isWhole)) return canHide ? 'some' : 'all'
       return before === 'some' || allows.length > 0 ? 'some' : 'none'
     },
     decide(item) {
       let decision = known.get(item)
       if (!decision) {
-        decision = decideBy(applicable(rulesFor(item.server.name), item), fallback.decide(item))
+        decision = decideBy(applicable(rulesFor(item.server.name), item), fallback.decide(item), item)
         known.set(item, decision)
       }
       return decision
@@ -137,6 +156,8 @@ export interface Judgement {
   readonly rule: PolicyRule | undefined
   /** All scopes that the rules require for a refused call that they would allow; absent if scopes do not help. */
   readonly scopes?: readonly string[]
+  /** Rule whose yes an allowed call needs; absent if it may run at once. */
+  readonly ask?: CompiledRule
 }
 
 /** Facts about a call on which rules depend. */
@@ -147,15 +168,19 @@ export interface CallFacts {
   readonly scopes: readonly string[]
 }
 
-/** Returns whether the condition of a rule is true: one that fails is taken against the caller. */
-export function isMet({ rule, condition }: CompiledRule, test: CallFacts['test']): boolean {
+/** Returns whether the condition of a rule is true; `onError`: value of one that fails. */
+function isMetOr({ condition }: CompiledRule, test: CallFacts['test'], onError: boolean): boolean {
   if (condition === null) return true
   try {
     return test(condition)
   } catch {
-    return rule.effect === 'deny'
+    return onError
   }
 }
+
+/** Returns whether the condition of a rule is true: one that fails is taken against the caller. */
+export const isMet = (each: CompiledRule, test: CallFacts['test']): boolean =>
+  isMetOr(each, test, each.rule.effect !== 'allow')
 
 const missingScopes = ({ rule }: CompiledRule, scopes: readonly string[]) =>
   rule.requireScopes.filter((scope) => !scopes.includes(scope))
@@ -164,7 +189,7 @@ const missingScopes = ({ rule }: CompiledRule, scopes: readonly string[]) =>
 export function applies(each: CompiledRule, { test, scopes }: CallFacts): boolean {
   if (!isMet(each, test)) return false
   if (each.rule.requireScopes.length === 0) return true
-  return (missingScopes(each, scopes).length === 0) === (each.rule.effect === 'allow')
+  return (missingScopes(each, scopes).length === 0) === (each.rule.effect !== 'deny')
 }
 
 /** Returns the rule for which the token lacks the fewest scopes. */
@@ -173,42 +198,55 @@ const nearest = (rules: readonly CompiledRule[], scopes: readonly string[]): Com
 
 /** Completes a decision with the facts of a call. */
 export function judge(decision: Decision, { test, scopes }: CallFacts): Judgement {
-  const { verdict, rule, denies, allows } = decision
+  const { verdict, rule, denies, allows, asks } = decision
   if (verdict !== 'residual') return { isAllowed: verdict === 'yes', rule }
   const matching = denies.filter((each) => isMet(each, test))
   const deny = matching.find((each) => each.rule.requireScopes.length === 0)
   if (deny) return { isAllowed: false, rule: deny.rule }
   const allow = nearest(
-    allows.filter((each) => isMet(each, test)),
+    allows.filter((each) => isMetOr(each, test, false)),
     scopes
   )
   if (allows.length > 0 && !allow) return { isAllowed: false, rule: allows[0]!.rule }
   const needed = allow ? [...matching, allow] : matching
   const refusing = needed.find((each) => missingScopes(each, scopes).length > 0)
-  if (!refusing) return { isAllowed: true, rule: allow?.rule ?? rule }
+  if (!refusing) {
+    const ask = asks.find((each) => isMet(each, test))
+    return ask ? { isAllowed: true, rule: ask.rule, ask } : { isAllowed: true, rule: allow?.rule ?? rule }
+  }
   const required = needed.flatMap((each) => each.rule.requireScopes)
   return { isAllowed: false, rule: refusing.rule, scopes: [...new Set(required)] }
 }
 
+/** What a decision comes to: an effect, as a call meets it. */
+export type Verdict = Effect
+
+/** Returns what a judgement means for the call. */
+export const verdictOf = ({ isAllowed, ask }: Judgement): Verdict =>
+  isAllowed ? (ask?.rule.effect ?? 'allow') : 'deny'
+
 /** Outcome of a decision as far as it is known without the arguments of the call. */
-export type Outlook = 'allow' | 'deny' | 'unknown'
+export type Outlook = Verdict | 'unknown'
 
 /** Returns what a decision comes to if every condition may be true or false. `scopes`: those of the caller's token. */
 export function outlook(decision: Decision, scopes: readonly string[]): Outlook {
-  const judgedWith = (denies: boolean, allows: boolean) => {
-    // no condition is shared by two rules: each is its rule's own
-    const isOfDeny = new Set(decision.denies.map(({ condition }) => condition))
-    const test = (condition: Condition) => (isOfDeny.has(condition) ? denies : allows)
-    return judge(decision, { test, scopes }).isAllowed
+  const { denies, allows, asks } = decision
+  // no condition is shared by two rules: each is its rule's own
+  const effectOf = new Map([...denies, ...allows, ...asks].map(({ condition, rule }) => [condition, rule.effect]))
+  const verdicts = new Set<Verdict>()
+  for (let trueEffects = 0; trueEffects < 1 << effects.length; trueEffects++) {
+    const test = (condition: Condition) => ((trueEffects >> effects.indexOf(effectOf.get(condition)!)) & 1) === 1
+    verdicts.add(verdictOf(judge(decision, { test, scopes })))
   }
-  const best = judgedWith(false, true)
-  if (!best) return 'deny'
-  return judgedWith(true, false) ? 'allow' : 'unknown'
+  const [verdict] = verdicts
+  return verdicts.size === 1 ? verdict! : 'unknown'
 }
 
 const contentsOf = (rules: readonly CompiledRule[]) =>
   rules
-    .map(({ rule: { when, requireScopes } }) => JSON.stringify([when, requireScopes]))
+    .map(({ rule: { effect, when, requireScopes, approval } }) =>
+      JSON.stringify([effect, when, requireScopes, approval])
+    )
     .toSorted()
     .join()
 
@@ -216,4 +254,5 @@ const contentsOf = (rules: readonly CompiledRule[]) =>
 export const decidesAlike = (a: Decision, b: Decision): boolean =>
   a.verdict === b.verdict &&
   contentsOf(a.denies) === contentsOf(b.denies) &&
-  contentsOf(a.allows) === contentsOf(b.allows)
+  contentsOf(a.allows) === contentsOf(b.allows) &&
+  contentsOf(a.asks) === contentsOf(b.asks)

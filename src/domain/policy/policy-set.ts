@@ -3,7 +3,7 @@ import type { CompileCondition, Condition } from './condition.ts'
 import { createPermit, type CompiledRule, type Permit } from './permit.ts'
 import { compileSubjects, type Subject } from './subject.ts'
 import { compileTargets, type GroupContents, type PolicyItem } from './target.ts'
-import { POLICY_LIMITS, type PolicyRule } from './rule.ts'
+import { isAsking, POLICY_LIMITS, type PolicyRule } from './rule.ts'
 
 /** All policies of a gateway, compiled. Immutable. */
 export interface PolicySet {
@@ -21,6 +21,8 @@ export interface PolicySet {
   matching(subject: Subject, item: PolicyItem): readonly CompiledRule[]
   /** Scopes that the rules require, without repetition; at most POLICY_LIMITS.scopesInAll. */
   readonly scopes: readonly string[]
+  /** Hashes of the rules that ask for a yes, by name. */
+  readonly asking: ReadonlyMap<string, string>
   /** Conditions that cannot be compiled, by the names of their policies. Such a rule always fails. */
   readonly faults: readonly { readonly policy: string; readonly error: unknown }[]
 }
@@ -87,6 +89,9 @@ export function compilePolicies(all: readonly PolicyRule[], context: PolicyConte
       return createPermit(chosen, fallback, contentHash)
     },
     scopes: [...new Set(rules.flatMap(({ requireScopes }) => requireScopes))].slice(0, POLICY_LIMITS.scopesInAll),
+    asking: new Map(
+      compiled.filter(({ rule }) => isAsking(rule.effect)).map(({ rule, contentHash }) => [rule.name, contentHash])
+    ),
     faults
   }
 }

@@ -1,8 +1,14 @@
 import { isPolicyScope } from '../access/access.ts'
 
 /** Effects of a rule on the items that it matches. */
-export const effects = ['allow', 'deny'] as const
+export const effects = ['allow', 'deny', 'confirm', 'approve'] as const
 export type Effect = (typeof effects)[number]
+
+/** Effects that allow a tool's call after a yes: of the person at the client, or of somebody else. */
+export type AskingEffect = 'confirm' | 'approve'
+
+/** Returns true for rules that let a call run only after a yes. */
+export const isAsking = (effect: Effect): effect is AskingEffect => effect === 'confirm' || effect === 'approve'
 
 /** `observe`: matches are counted and logged, and have no effect. */
 export const modes = ['enforce', 'observe'] as const
@@ -49,6 +55,33 @@ export interface PolicyTargets {
   readonly annotations?: Annotations | undefined
 }
 
+/** What a `confirm` does for a client that cannot ask its user. */
+export const withoutElicitation = ['approve', 'deny', 'allow'] as const
+
+/** People who may decide on a call, beside administrators; texts are names or globs, and the lists are alternatives. */
+export type Approvers = Pick<PolicySubjects, 'users' | 'groups' | 'teams' | 'roles'>
+
+/** How a rule with an asking effect gets its yes. */
+export interface ApprovalSettings {
+  readonly approvers?: Approvers | undefined
+  /** Milliseconds for which a call waits for the yes. */
+  readonly hold_ms?: number | undefined
+  /** Milliseconds for which a request for approval waits, and a yes counts. */
+  readonly valid_ms?: number | undefined
+  /** Calls that one yes allows. */
+  readonly uses?: number | undefined
+  readonly without_elicitation?: (typeof withoutElicitation)[number] | undefined
+}
+
+/** Values of absent members of `ApprovalSettings`. */
+export const approvalDefaults = {
+  approvers: {},
+  hold_ms: 45_000,
+  valid_ms: 900_000,
+  uses: 1,
+  without_elicitation: 'approve'
+} as const satisfies ApprovalSettings
+
 /** A policy: a rule about who may use what (policies.md). */
 export interface PolicyRule {
   readonly name: string
@@ -68,6 +101,8 @@ export interface PolicyRule {
   readonly requireScopes: readonly string[]
   /** Text for the caller whose call the rule refuses. */
   readonly reason: string | null
+  /** Members that only asking effects have; absent if the rule has none of them. */
+  readonly approval?: ApprovalSettings | undefined
 }
 
 /** Limits of the policies of a gateway. */
@@ -80,7 +115,11 @@ export const POLICY_LIMITS = {
   /** Scopes that one rule requires. */
   scopes: 8,
   /** Different scopes that the policies of a gateway require: all of them fit into one token. */
-  scopesInAll: 32
+  scopesInAll: 32,
+  holdMs: 240_000,
+  /** One day. */
+  validMs: 86_400_000,
+  uses: 1_000
 } as const
 
 /** Last part of a path beside the policies' own paths. */
@@ -88,13 +127,17 @@ const RESERVED_NAME = 'effective'
 
 const peopleLists = ['users', 'groups', 'teams', 'roles'] as const
 const subjectLists = [...peopleLists, 'clients', 'oauth_clients'] as const
+const approverLists = peopleLists.map((key) => ({ key, path: `approvers.${key}` as const }))
 const targetLists = ['servers', 'groups', 'tools', 'prompts', 'resources'] as const
 
-/** Returns the lists of a rule with their paths. */
-export function listsOf({
-  subjects,
-  targets
-}: PolicyRule): { readonly path: string; readonly texts: readonly string[] }[] {
+/** List of names or globs of a rule, with its path. */
+interface RuleList {
+  readonly path: string
+  readonly texts: readonly string[]
+}
+
+/** Returns the lists of subjects and targets of a rule with their paths. */
+export function listsOf({ subjects, targets }: PolicyRule): RuleList[] {
   return [
     ...subjectLists.map((key) => ({ path: `subjects.${key}`, texts: subjects[key] ?? [] })),
     ...targetLists.map((key) => ({ path: `targets.${key}`, texts: targets[key] ?? [] }))
@@ -121,11 +164,40 @@ function scopeProblems({ requireScopes }: PolicyRule): string[] {
   ]
 }
 
+const listsOfApprovers = ({ approval: { approvers = {} } = {} }: PolicyRule): RuleList[] =>
+  approverLists.flatMap(({ key, path }) => (approvers[key]?.length ? [{ path, texts: approvers[key] }] : []))
+
+function approvalProblems({ effect, targets, approval = {}, requireScopes }: PolicyRule): string[] {
+  if (!isAsking(effect)) {
+    const [member] = Object.keys(approval)
+    return member === undefined ? [] : [`${member}: only a rule that confirms or approves has it`]
+  }
+  const { approvers = {}, hold_ms: hold = 0, valid_ms: valid = 1, uses = 1 } = approval
+  const isBetween = (value: number, from: number, to: number) =>
+    Number.isSafeInteger(value) && value >= from && value <= to
+  const { holdMs, validMs, uses: maxUses } = POLICY_LIMITS
+  return [
+    ...(['prompts', 'resources'] as const)
+      .filter((key) => targets[key]?.length)
+      .map((key) => `targets.${key}: only calls of tools can be confirmed or approved`),
+    ...(requireScopes.length > 0 ? ['require_scopes: only a rule that allows or denies can require scopes'] : []),
+    ...(effect === 'approve' && approval.without_elicitation !== undefined
+      ? ['without_elicitation: only a rule that confirms has it']
+      : []),
+    ...approverLists
+      .filter(({ key }) => approvers[key]?.length === 0)
+      .map(({ path }) => `${path}: the list is empty; leave it out to select nobody`),
+    ...(isBetween(hold, 0, holdMs) ? [] : [`hold_ms: a whole number from 0 to ${holdMs}`]),
+    ...(isBetween(valid, 1, validMs) ? [] : [`valid_ms: a whole number from 1 to ${validMs}`]),
+    ...(isBetween(uses, 1, maxUses) ? [] : [`uses: a whole number from 1 to ${maxUses}`])
+  ]
+}
+
 /** Returns why a rule cannot be stored, without looking at its condition; each text begins with the member's path. */
 export function ruleProblems(rule: PolicyRule): string[] {
   const { subjects, targets, everyone, when } = rule
   const lists = listsOf(rule)
-  const problems = lists.flatMap(({ path, texts }) => {
+  const problems = [...lists, ...listsOfApprovers(rule)].flatMap(({ path, texts }) => {
     const misplaced = texts.find((text) => text.slice(0, -1).includes('*'))
     return [
       ...(texts.length > POLICY_LIMITS.entries ? [`${path}: at most ${POLICY_LIMITS.entries} entries`] : []),
@@ -141,7 +213,7 @@ export function ruleProblems(rule: PolicyRule): string[] {
   if (hasHints(targets) && [targets.prompts, targets.resources].some((list) => list?.length))
     problems.push('targets.annotations: only tools have annotations')
   problems.push(...emptyLists(rule).map((path) => `${path}: the list is empty; leave it out to select everything`))
-  problems.push(...scopeProblems(rule))
+  problems.push(...scopeProblems(rule), ...approvalProblems(rule))
   if (when !== null && new TextEncoder().encode(when).length > POLICY_LIMITS.conditionBytes)
     problems.push(`when: longer than ${POLICY_LIMITS.conditionBytes} bytes`)
   return problems

@@ -1,4 +1,5 @@
 import type { RuleInput } from './input.ts'
+import type { Approvers } from './rule.ts'
 import type { Annotations, PolicySubjects, PolicyTargets } from './rule.ts'
 import { readSimpleCondition, type ArgumentTest } from './simple-condition.ts'
 
@@ -95,10 +96,24 @@ function scopeText({ effect, require_scopes: scopes = [] }: RuleInput): string {
   return effect === 'allow' ? `, if the token has ${names}` : `, unless the token has ${names}`
 }
 
+const verbs = {
+  allow: 'may use',
+  deny: 'may not use',
+  confirm: 'may use',
+  approve: 'may use'
+} as const satisfies Record<RuleInput['effect'], string>
+
+function yesText({ effect, approvers = {} }: RuleInput): string {
+  if (effect === 'confirm') return ', after confirming each call'
+  if (effect !== 'approve') return ''
+  const people = callers(approvers satisfies Approvers, ['users', 'groups', 'teams', 'roles'])
+  return `, after an approval by ${people === '' ? 'an administrator' : `an administrator or ${people}`}`
+}
+
 /** Returns a policy as a sentence: "Group sre may use get_* and restart_* of k8s when namespace is staging or dev". */
 export function policySentence(policy: RuleInput): string {
   const subject = subjectText(policy.subjects ?? {})
-  const verb = policy.effect === 'allow' ? 'may use' : 'may not use'
-  const text = `${subject} ${verb} ${targetText(policy.targets ?? {})}${conditionText(policy.when)}${scopeText(policy)}`
+  const verb = verbs[policy.effect]
+  const text = `${subject} ${verb} ${targetText(policy.targets ?? {})}${conditionText(policy.when)}${scopeText(policy)}${yesText(policy)}`
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }

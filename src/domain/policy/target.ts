@@ -2,7 +2,7 @@ import { selects, type Selection } from '../groups.ts'
 import { isObject } from '../is-object.ts'
 import { comparableUri, decodePercent, isEvasiveUri, looseUri } from '../loose-uri.ts'
 import { compileGlobs, isLike, type Glob } from './glob.ts'
-import type { Annotations, Effect, PolicyRule, PolicyTargets } from './rule.ts'
+import { isAsking, type Annotations, type Effect, type PolicyRule, type PolicyTargets } from './rule.ts'
 
 /** An item as policies see it: an item of a list, or a resource that is only known by its URI. */
 export interface PolicyItem {
@@ -97,11 +97,15 @@ function compileAnnotations(wanted: Annotations, effect: Effect): (item: PolicyI
   return ({ kind, server, stored }) => {
     if (kind !== 'tool' || (effect === 'allow' && server.trustsAnnotations !== true)) return false
     const hints = hintsOf(stored?.definition ?? '')
-    return entries.every((key) => {
+    const valueOf = (key: keyof Annotations) => {
       const [member, byDefault] = hintDefaults[key]
       const hint = hints[member]
-      return (typeof hint === 'boolean' ? hint : byDefault) === wanted[key]
-    })
+      return typeof hint === 'boolean' ? hint : byDefault
+    }
+    // the destructive hint means something only for tools that do more than read (MCP, ToolAnnotations)
+    return entries.every(
+      (key) => (key === 'destructive' ? valueOf(key) && !valueOf('readOnly') : valueOf(key)) === wanted[key]
+    )
   }
 }
 
@@ -140,10 +144,11 @@ export function compileTargets({ targets, effect }: TargetSource, contents: Grou
     const test = kinds?.get(kind)
     return kinds === undefined || (test !== undefined && (test(name) || test(alias)))
   }
-  const matches = (item: PolicyItem) => isNamed(item) && isPlaced(item)
+  const isForTools = isAsking(effect)
+  const matches = (item: PolicyItem) => (!isForTools || item.kind === 'tool') && isNamed(item) && isPlaced(item)
   return {
     reaches: (server) => isServer(server) && (names.length === 0 || groups.some((group) => group.has(server))),
-    isWhole: kinds === undefined && names.length === 0 && hints === undefined,
+    isWhole: !isForTools && kinds === undefined && names.length === 0 && hints === undefined,
     matches,
     mayMatch(item) {
       if (matches(item)) return true

@@ -47,3 +47,9 @@ export const withoutHidden = (text: string): string =>
 
 /** Returns true if the text contains hidden characters. */
 export const hasHidden = (text: string): boolean => markHidden(text).some((segment) => 'mark' in segment)
+
+/** Returns untrusted text with its hidden characters as labels such as `[U+200B]`. */
+export const markedText = (text: string): string =>
+  markHidden(text)
+    .map((segment) => ('text' in segment ? segment.text : `[${segment.mark}]`))
+    .join('')

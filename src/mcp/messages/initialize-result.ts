@@ -56,8 +56,7 @@ const truncate = (text: string, maxBytes: number) =>
 /**
  * Returns a server's instructions quoted under its name, so that they cannot imitate another section or the gateway.
  */
-function section({ name, stored }: CatalogServer): string[] {
-  const instructions = stored.negotiation?.instructions
+function section({ name, instructions }: CatalogServer): string[] {
   if (!instructions) return []
   return [
     `## ${name}\n${truncate(toBlockQuote(truncate(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`
@@ -78,7 +77,7 @@ function fitSections(sections: readonly string[]): string[] {
  */
 export function instructionsOf({ servers, isBare }: Scope): string | undefined {
   if (isBare) {
-    const instructions = servers[0]?.stored.negotiation?.instructions
+    const instructions = servers[0]?.instructions
     return instructions ? truncate(instructions, MAX_ALL_BYTES) : undefined
   }
   return [preamble, ...fitSections(servers.flatMap(section))].join('\n\n')

@@ -14,5 +14,7 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
   { table: 'upstream_oauth_sessions', id: 'id', column: 'sealed' },
   { table: 'upstream_tokens', id: 'server_id', column: 'sealed' },
   { table: 'oauth_records', id: 'id', column: 'sealed' },
-  { table: 'signing_keys', id: 'kid', column: 'sealed' }
+  { table: 'signing_keys', id: 'kid', column: 'sealed' },
+  { table: 'approvals', id: 'id', column: 'sealed' },
+  { table: 'approvals', id: 'id', column: 'task_result' }
 ]

@@ -20,7 +20,8 @@ const settingNames = [
   'oauth_issuer',
   'oauth_assume_pkce',
   'apps',
-  'trusted_annotations'
+  'trusted_annotations',
+  'definitions'
 ] as const
 const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as const
 

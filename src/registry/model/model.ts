@@ -1,5 +1,6 @@
 /** Types of stored records and of the registry state that the gateway serves from. */
 
+import type { DefinitionKind, DefinitionPolicy, DefinitionState } from '../../domain/definitions/kinds.ts'
 import type { Role, TokenScope } from '../../domain/access/access.ts'
 import type { KeySet } from '../../domain/access/client-keys.ts'
 import type { PolicyRule } from '../../domain/policy/rule.ts'
@@ -7,7 +8,7 @@ import type { Transport } from '../../domain/transports.ts'
 import type { LeftOutItem } from '../../schemas/left-out.ts'
 
 export type SessionMode = 'stateless' | 'stateful'
-export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template' | 'skill'
+export type ItemKind = Exclude<DefinitionKind, 'instructions'>
 
 /**
  * Secrets of a server's configuration, encrypted at rest (security-model.md#secrets-at-rest) and decrypted only at the
@@ -39,6 +40,8 @@ export interface ServerSettings {
   readonly apps?: false
   /** True: `allow` policies believe the annotations of its tools (policies.md#trusted-annotations) */
   readonly trusted_annotations?: true
+  /** Treatment of definitions that differ from the accepted ones; absent: as configured for the gateway */
+  readonly definitions?: DefinitionPolicy
 }
 
 /** Launch configuration: the program to start, or the address to contact and the credentials to send */
@@ -53,6 +56,8 @@ export interface ServerConfig extends ServerSettings, ServerSecrets {
   readonly transport: Transport
   readonly description?: string
   readonly session_mode: SessionMode
+  /** Fingerprints by kind and name of the definitions to accept, in place of what a first read accepts; not stored */
+  readonly pins?: Readonly<Record<string, string>>
 }
 
 /**
@@ -115,14 +120,33 @@ export interface DiscoveryTimings {
   readonly lists: number
 }
 
-export interface StoredItem extends OfferedItem {
+/** What is known of an item's present and accepted definition (pinned-definitions.md) */
+export interface StoredDefinition {
+  /** JSON text of the present definition */
+  readonly definition: string
+  /** ISO time of the last change of the definition */
+  readonly changedAt: string
+  readonly state: DefinitionState
+  /** Fingerprint of the present definition (pinned-definitions.md#what-counts) */
+  readonly canonical: string
+  /** Fingerprint of the accepted definition; null if none was accepted */
+  readonly pinned: string | null
+  /** Accepted definition; null if it equals the present one, if there is none, or if its text is not known */
+  readonly accepted: string | null
+}
+
+export interface StoredItem extends OfferedItem, StoredDefinition {
   readonly enabled: boolean
   /** SHA-256 of the definition, hexadecimal */
   readonly fingerprint: string
-  /** ISO time of the last change of the definition */
-  readonly changedAt: string
-  /** Last definition accepted by an administrator if it differs from the current one, else null */
-  readonly accepted: string | null
+}
+
+/** Where a server is, as far as that tells whether its definitions come from the same program */
+export interface DefinitionOrigin {
+  readonly server_info_name: string | null
+  readonly command: string | null
+  /** Origin of the URL */
+  readonly url: string | null
 }
 
 /** Recording of the contents of a server's calls for a time */
@@ -162,6 +186,10 @@ export interface StoredServer {
   readonly leftOut?: LeftOut | undefined
   /** Items ordered by kind, then in the upstream's order; excludes items that the upstream no longer lists */
   readonly items: readonly StoredItem[]
+  /** Definition of its instructions; null if its lists have not been read */
+  readonly instructions: StoredDefinition | null
+  /** Where it was when its definitions were accepted; null if not known */
+  readonly acceptedOrigin: DefinitionOrigin | null
 }
 
 /**

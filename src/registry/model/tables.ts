@@ -1,10 +1,12 @@
+import type { DefinitionKind, DefinitionState } from '../../domain/definitions/kinds.ts'
+import type { ApprovalStatus } from '../../domain/approvals.ts'
+import type { Effect } from '../../domain/policy/rule.ts'
 import type { Role } from '../../domain/access/access.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
 import type { CallEntry } from '../../schemas/call.ts'
 import type {
   Actor,
-  ItemKind,
   OAuthSessionStatus,
   Outcome,
   SessionMode,
@@ -18,6 +20,9 @@ import type {
 type Bigint = ColumnType<string, string, string>
 type Optional = ColumnType<string | null, string | null | undefined, never>
 type Timestamp = ColumnType<Date, never, Date>
+
+/** Time that the database's clock sets */
+type RawTime = ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
 
 export interface Tables {
   gateway: {
@@ -51,10 +56,12 @@ export interface Tables {
     save_failure: ColumnType<string | null, string | null | undefined, string | null>
     /** End of the time in which contents of calls are recorded */
     recorded_until: ColumnType<Date | null, never, Date | null>
+    /** JSON of DefinitionOrigin: where the server was when its definitions were accepted */
+    accepted_origin: ColumnType<string | null, never, string | null>
   }
   items: {
     server_id: string
-    kind: ItemKind
+    kind: DefinitionKind
     name: string
     /** null: no longer listed by the upstream; the row keeps its settings in case the item returns */
     position: number | null
@@ -63,8 +70,25 @@ export interface Tables {
     fingerprint: string
     first_seen: Timestamp
     changed_at: Timestamp
-    /** Last accepted definition; null if that is the current one */
+    /** Accepted definition; null if that is the present one, or if its text is not known */
     accepted: ColumnType<string | null, never, null>
+    state: DefinitionState
+    /** Fingerprint of the present definition; empty for items that were only carried over from a removed server */
+    canonical: string
+    /** Fingerprint of the accepted definition; null if none was accepted */
+    pinned: string | null
+    accepted_by: string | null
+    accepted_at: Date | RawBuilder<Date> | null
+  }
+  /** Pins of removed servers */
+  retired_servers: {
+    name: string
+    kind: DefinitionKind
+    item: string
+    canonical: string
+    /** JSON of DefinitionOrigin, in the row of the instructions */
+    origin: string | null
+    at: Timestamp
   }
   tool_groups: {
     name: string
@@ -82,7 +106,7 @@ export interface Tables {
     position: number
     enabled: boolean
     mode: 'enforce' | 'observe'
-    effect: 'allow' | 'deny'
+    effect: Effect
     everyone: boolean
     /** JSON of PolicySubjects and PolicyTargets */
     subjects: string
@@ -91,6 +115,8 @@ export interface Tables {
     /** JSON array */
     require_scopes: string
     reason: string | null
+    /** JSON of ApprovalSettings */
+    approval: string
     revision: Bigint
   }
   users: {
@@ -264,6 +290,36 @@ export interface Tables {
     claimed_until: ColumnType<Date | null, null, RawBuilder<Date> | null>
   }
   /** Append-only until rows expire; no row is ever updated */
+  approvals: {
+    id: string
+    at: RawTime
+    expires_at: RawTime
+    status: ApprovalStatus
+    rule: string
+    rule_hash: string
+    caller_kind: Actor['kind']
+    caller: string
+    caller_key: string
+    caller_credential: Uint8Array | null
+    endpoint: string
+    server: string
+    item: string
+    digest: Uint8Array
+    /** Fingerprint of the tool's definition */
+    definition: string
+    /** Encrypted arguments */
+    sealed: Uint8Array
+    decided_by: string | null
+    decided_at: ColumnType<Date | null, never, RawBuilder<Date>>
+    reason: string | null
+    uses_left: number
+    /** True if the call is made for a task */
+    task: Generated<boolean>
+    runner: string | null
+    /** Encrypted answer of the call of a task */
+    task_result: Uint8Array | null
+    ended_at: ColumnType<Date | null, never, RawBuilder<Date>>
+  }
   audit_log: {
     id: ColumnType<string, never, never>
     at: ColumnType<Date, Date | undefined, never>

@@ -21,6 +21,17 @@ export interface WriteContext {
   readonly version: string
   /** Records the change for the audit log. A write that never calls it adds no audit row and commits no new version. */
   readonly recordEffect: (effect: Effect) => void
+  /** Name of the person or program that makes the change */
+  readonly actor: string
+  /** Adds an audit row of its own for a consequence of the change, which must have an effect. */
+  readonly recordConsequence: (consequence: Consequence) => void
+}
+
+/** A consequence of a change, with its own action and target in the audit log */
+export interface Consequence {
+  readonly action: string
+  readonly target: string
+  readonly effect: Effect
 }
 
 /** Columns that every change of a server sets */

@@ -1,8 +1,11 @@
+import { INSTRUCTIONS } from '../../domain/definitions/kinds.ts'
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { findServer, revisionColumns, type WriteContext } from './context.ts'
-import type { ItemKind, OfferedItem } from '../model/model.ts'
+import { instructionsDefinition } from '../../domain/definitions/canonical.ts'
+import type { ItemKind, OfferedItem, UpstreamOffer } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
+import { createComparison, isNewlyHeld, keyOf, type DefinitionRef, type Pins, type ReadDefinition } from './pins.ts'
 
 /**
  * Item of a server, identified by its kind and its name in the upstream: a tool's or prompt's name, a resource's `uri`,
@@ -24,13 +27,18 @@ export interface ListDifference {
 /** Fingerprints of definitions by kind and name, for audit rows */
 export type Fingerprints = Readonly<Record<string, string>>
 
-/** Difference with the fingerprints of the differing items */
+/** Difference with the fingerprints of the differing items, and with those of accepted and newly held definitions */
 export interface StoredListDifference extends ListDifference {
   readonly before: Fingerprints
   readonly after: Fingerprints
+  /** Undefined if no definition is held that was not held before */
+  readonly held: { readonly before: Fingerprints; readonly after: Fingerprints } | undefined
+  /** True if nothing of the server was known before */
+  readonly isFirst: boolean
 }
 
-interface PositionedItem extends OfferedItem {
+interface PositionedItem extends DefinitionRef {
+  readonly definition: string
   readonly position: number
   readonly fingerprint: string
 }
@@ -38,34 +46,62 @@ interface PositionedItem extends OfferedItem {
 type StoredItemRow = Awaited<ReturnType<typeof readStoredItems>>[number]
 
 /**
- * Synchronises a server's stored items with the listed ones. Remaining items keep their enabled flag, and so does a
- * disabled item that disappears; the definition of a disappeared item is kept in case it returns.
+ * Synchronises a server's stored items with the listed ones. Remaining items keep their enabled flag and their accepted
+ * definition, and so does a disabled item that disappears; the definitions of a disappeared item are kept in case it
+ * returns. `pins`: fingerprints to accept, in place of what a first read accepts.
  */
 export async function storeItems(
-  db: Db,
+  { db, actor }: Pick<WriteContext, 'db' | 'actor'>,
   serverId: string,
-  offered: readonly OfferedItem[]
+  { items, negotiation }: Pick<UpstreamOffer, 'items' | 'negotiation'>,
+  pins?: Pins
 ): Promise<StoredListDifference> {
   const known = new Map((await readStoredItems(db, serverId)).map((item) => [keyOf(item), item]))
-  const positioned = assignPositions(offered)
+  const definition = instructionsDefinition(negotiation.instructions)
+  const positioned = assignPositions([...items, { kind: INSTRUCTIONS, name: INSTRUCTIONS, definition }])
   const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null
-  const before = (item: PositionedItem) => known.get(keyOf(item))
+  const before = (item: DefinitionRef) => known.get(keyOf(item))
+  const compare = createComparison(known.size === 0, pins)
+  const read = new Map([...positioned].map(([key, item]) => [key, compare(item, known.get(key))]))
+  const readOf = (item: DefinitionRef) => read.get(keyOf(item))!
+  const isSettled = (item: PositionedItem) => before(item)!.state === readOf(item).state
 
   const removed = [...known.values()].filter((item) => isListed(item) && !positioned.has(keyOf(item)))
   const added = [...positioned.values()].filter((item) => !isListed(before(item)))
-  const changed = [...positioned.values()].filter((item) => isListed(before(item)) && isAltered(before(item)!, item))
-  const moved = [...positioned.values()].filter((item) => isMoved(before(item), item))
+  const present = [...positioned.values()].filter((item) => isListed(before(item)))
+  const changed = present.filter((item) => isAltered(before(item)!, item))
+  const decided = present.filter((item) => !isAltered(before(item)!, item) && !isSettled(item))
+  const moved = present.filter((item) => isMoved(before(item), item) && isSettled(item))
+  const held = [...positioned.values()].filter((item) => isNewlyHeld(before(item), readOf(item)))
 
   await markUnlisted(db, serverId, removed)
-  await upsertItems(db, serverId, [...added, ...changed, ...moved])
-  const count = removed.length + added.length + changed.length + moved.length
+  await upsertItems(
+    db,
+    serverId,
+    [...added, ...changed, ...decided, ...moved].map((item) => ({ ...item, ...readOf(item) })),
+    actor
+  )
+  const count = removed.length + added.length + changed.length + decided.length + moved.length
   return {
     added: toRefs(added),
     removed: toRefs(removed),
     changed: toRefs(changed),
     unchanged: count === 0,
     before: toFingerprints([...removed, ...changed.map((item) => before(item)!)]),
-    after: toFingerprints([...added, ...changed])
+    after: toFingerprints([...added, ...changed]),
+    held:
+      held.length === 0
+        ? undefined
+        : {
+            before: Object.fromEntries(
+              held.flatMap((item) => {
+                const { pinned } = readOf(item)
+                return pinned === null ? [] : [[keyOf(item), pinned]]
+              })
+            ),
+            after: Object.fromEntries(held.map((item) => [keyOf(item), readOf(item).canonical]))
+          },
+    isFirst: known.size === 0
   }
 }
 
@@ -74,8 +110,11 @@ export async function readFingerprints(db: Db, serverId: string): Promise<Finger
   return toFingerprints((await readStoredItems(db, serverId)).filter(({ position }) => position !== null))
 }
 
-const toFingerprints = (items: readonly (ItemRef & { fingerprint: string })[]): Fingerprints =>
-  Object.fromEntries(items.map((item) => [keyOf(item), item.fingerprint]))
+/** The audit log shows changed instructions itself. */
+const isItem = ({ kind }: DefinitionRef) => kind !== INSTRUCTIONS
+
+const toFingerprints = (items: readonly (DefinitionRef & { fingerprint: string })[]): Fingerprints =>
+  Object.fromEntries(items.filter(isItem).map((item) => [keyOf(item), item.fingerprint]))
 
 /** Creates the repository of a server's items for a write. */
 export function createItemRepository({ db, version, recordEffect }: WriteContext) {
@@ -96,23 +135,6 @@ export function createItemRepository({ db, version, recordEffect }: WriteContext
         recordEffect({ before: enabledFlags(kind, differing, !enabled), after: enabledFlags(kind, differing, enabled) })
       }
       return affected.map((item) => item.name)
-    },
-
-    /** Marks the item's current definition as accepted. Throws a 404 AppError for an unknown server. */
-    async acceptDefinition(serverName: string, { kind, name }: ItemRef): Promise<void> {
-      const { id } = await findServer(db, serverName)
-      const accepted = await db
-        .updateTable('items')
-        .set({ accepted: null })
-        .where('server_id', '=', id)
-        .where('kind', '=', kind)
-        .where('name', '=', name)
-        .where('accepted', 'is not', null)
-        .returning('fingerprint')
-        .executeTakeFirst()
-      if (!accepted) return
-      await db.updateTable('servers').set(revisionColumns(version)).where('id', '=', id).execute()
-      recordEffect({ after: { accepted: toFingerprints([{ kind, name, ...accepted }]) } })
     }
   }
 }
@@ -174,16 +196,18 @@ async function enableUnlisted(db: Db, serverId: string, kind: ItemKind): Promise
 const readStoredItems = (db: Db, serverId: string) =>
   db
     .selectFrom('items')
-    .select(['kind', 'name', 'position', 'enabled', 'fingerprint'])
+    .select(['kind', 'name', 'position', 'enabled', 'fingerprint', 'canonical', 'pinned', 'state'])
     .where('server_id', '=', serverId)
     .orderBy('kind')
     .orderBy('position')
     .execute()
 
 /** Assigns positions, counted per kind. Of items with the same kind and name, the first is used. */
-function assignPositions(offered: readonly OfferedItem[]): Map<string, PositionedItem> {
+function assignPositions(
+  offered: readonly (OfferedItem | Omit<PositionedItem, 'position' | 'fingerprint'>)[]
+): Map<string, PositionedItem> {
   const positioned = new Map<string, PositionedItem>()
-  const counts = new Map<ItemKind, number>()
+  const counts = new Map<string, number>()
   for (const item of offered) {
     if (positioned.has(keyOf(item))) continue
     const position = counts.get(item.kind) ?? 0
@@ -194,20 +218,20 @@ function assignPositions(offered: readonly OfferedItem[]): Map<string, Positione
   return positioned
 }
 
-const keyOf = ({ kind, name }: ItemRef) => `${kind} ${name}`
 const isAltered = (known: StoredItemRow, item: PositionedItem) => known.fingerprint !== item.fingerprint
 const isMoved = (known: StoredItemRow | undefined, item: PositionedItem) =>
   known !== undefined && known.position !== null && known.position !== item.position && !isAltered(known, item)
-const toRefs = (items: readonly ItemRef[]): ItemRef[] => items.map(({ kind, name }) => ({ kind, name }))
+const toRefs = (items: readonly DefinitionRef[]): ItemRef[] =>
+  items.flatMap(({ kind, name }) => (kind === INSTRUCTIONS ? [] : [{ kind, name }]))
 
 /** Maximum number of enabled, unlisted items kept per server; beyond it, the earliest to disappear are deleted */
 const MAX_UNLISTED = 1_000
 
 /**
  * Marks items as unlisted but keeps their definitions: an item that returns with another definition must not pass for
- * the accepted one.
+ * the accepted one. An item that was deleted here is new when it returns.
  */
-async function markUnlisted(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
+async function markUnlisted(db: Db, serverId: string, items: readonly DefinitionRef[]): Promise<void> {
   if (items.length === 0) return
   const gone = sql`unnest(${items.map((item) => item.kind)}::text[], ${items.map((item) => item.name)}::text[]) as gone (kind, name)`
   await sql`update items set position = null, changed_at = now() from ${gone}
@@ -220,22 +244,44 @@ async function markUnlisted(db: Db, serverId: string, items: readonly ItemRef[])
 }
 
 /** Inserts or updates items, passing one array per column because a statement takes at most 65,535 parameters. */
-async function upsertItems(db: Db, serverId: string, items: readonly PositionedItem[]): Promise<void> {
+async function upsertItems(
+  db: Db,
+  serverId: string,
+  items: readonly (PositionedItem & ReadDefinition)[],
+  actor: string
+): Promise<void> {
   if (items.length === 0) return
   await sql`
-    insert into items (server_id, kind, name, position, definition, fingerprint)
-    select ${serverId}::uuid, offered.* from unnest(
+    insert into items (
+      server_id, kind, name, position, definition, fingerprint, canonical, pinned, state, accepted_by, accepted_at
+    )
+    select ${serverId}::uuid, offered.*,
+      case when offered.state = 'accepted' then ${actor}::text end,
+      case when offered.state = 'accepted' then now() end
+    from unnest(
       ${items.map((item) => item.kind)}::text[],
       ${items.map((item) => item.name)}::text[],
       ${items.map((item) => item.position)}::integer[],
       ${items.map((item) => item.definition)}::text[],
-      ${items.map((item) => item.fingerprint)}::text[]
-    ) as offered
+      ${items.map((item) => item.fingerprint)}::text[],
+      ${items.map((item) => item.canonical)}::text[],
+      ${items.map((item) => item.pinned)}::text[],
+      ${items.map((item) => item.state)}::text[]
+    ) as offered (kind, name, position, definition, fingerprint, canonical, pinned, state)
     on conflict (server_id, kind, name) do update set
       position = excluded.position,
       definition = excluded.definition,
       fingerprint = excluded.fingerprint,
-      changed_at = case when items.fingerprint = excluded.fingerprint then items.changed_at else now() end,
-      accepted = nullif(coalesce(items.accepted, items.definition), excluded.definition)
+      canonical = excluded.canonical,
+      pinned = excluded.pinned,
+      state = excluded.state,
+      changed_at = case when items.canonical = excluded.canonical then items.changed_at else now() end,
+      accepted = case
+        when excluded.state = 'accepted' then null
+        when items.canonical = excluded.pinned then items.definition
+        when items.pinned = excluded.pinned then items.accepted
+      end,
+      accepted_by = case when items.pinned = excluded.pinned then items.accepted_by else excluded.accepted_by end,
+      accepted_at = case when items.pinned = excluded.pinned then items.accepted_at else excluded.accepted_at end
   `.execute(db)
 }

@@ -1,5 +1,11 @@
 import { sql } from 'kysely'
-import { POLICY_LIMITS, type PolicyRule, type PolicySubjects, type PolicyTargets } from '../../domain/policy/rule.ts'
+import {
+  POLICY_LIMITS,
+  type ApprovalSettings,
+  type PolicyRule,
+  type PolicySubjects,
+  type PolicyTargets
+} from '../../domain/policy/rule.ts'
 import { AppError, conflict, notFound } from '../../lib/errors.ts'
 import { isUniqueViolation } from '../store/failures.ts'
 import type { StoredPolicy } from '../model/model.ts'
@@ -18,7 +24,8 @@ const ruleColumns = [
   'targets',
   'condition',
   'require_scopes',
-  'reason'
+  'reason',
+  'approval'
 ] as const
 
 const toColumns = ({ enabled, mode, effect, everyone, subjects, targets, when, ...rule }: PolicyRule) => ({
@@ -30,7 +37,8 @@ const toColumns = ({ enabled, mode, effect, everyone, subjects, targets, when, .
   targets: JSON.stringify(targets),
   condition: when,
   require_scopes: JSON.stringify(rule.requireScopes),
-  reason: rule.reason
+  reason: rule.reason,
+  approval: JSON.stringify(rule.approval ?? {})
 })
 
 const fromColumns = ({
@@ -38,24 +46,27 @@ const fromColumns = ({
   subjects,
   targets,
   require_scopes: scopes,
+  approval,
   ...row
 }: ReturnType<typeof toColumns>) => ({
   ...row,
   subjects: JSON.parse(subjects) as PolicySubjects,
   targets: JSON.parse(targets) as PolicyTargets,
   when: condition,
-  requireScopes: JSON.parse(scopes) as string[]
+  requireScopes: JSON.parse(scopes) as string[],
+  ...(approval !== '{}' && { approval: JSON.parse(approval) as ApprovalSettings })
 })
 
 /** Returns a rule's members for the audit log, without its name and with the lists beside the others. */
-const auditedMembers = ({ name: _name, subjects, targets, requireScopes, ...members }: PolicyRule) => {
+const auditedMembers = ({ name: _name, subjects, targets, requireScopes, approval, ...members }: PolicyRule) => {
   const { annotations, ...lists } = targets
   return {
     ...members,
     ...(requireScopes.length > 0 && { require_scopes: requireScopes }),
     ...subjects,
     ...lists,
-    ...(annotations && { annotations: JSON.stringify(annotations) })
+    ...(annotations && { annotations: JSON.stringify(annotations) }),
+    ...(approval && { approval: JSON.stringify(approval) })
   }
 }
 

@@ -3,11 +3,12 @@ import { sql, type Insertable } from 'kysely'
 import { AppError, conflict, notFound } from '../../lib/errors.ts'
 import type { MasterKeys } from '../crypto/envelope-encryption.ts'
 import { decryptSecrets, encryptSecrets, hasUnmaskedSecrets, maskSettings } from '../crypto/server-secrets.ts'
-import type { ServerConfig, ServerSettings, UpstreamOffer } from '../model/model.ts'
+import type { DefinitionOrigin, ServerConfig, ServerSettings, UpstreamOffer } from '../model/model.ts'
 import type { Db, Tables } from '../model/tables.ts'
 import { isUniqueViolation } from '../store/failures.ts'
 import { findServer, revisionColumns, type WriteContext } from './context.ts'
-import { enabledNames, readFingerprints, storeItems, type ListDifference } from './items.ts'
+import { enabledNames, readFingerprints, storeItems, type ListDifference, type StoredListDifference } from './items.ts'
+import { originOfServer, restorePins, retirePins, seedPins } from './pins.ts'
 import { isSamePlace, setRecording } from './recordings.ts'
 import {
   auditMembers,
@@ -24,7 +25,8 @@ import {
   isSameNegotiation,
   serverColumns,
   toConfig,
-  type ConnectionConfig
+  type ConnectionConfig,
+  type ServerRow
 } from './server-rows.ts'
 
 const noDifference: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
@@ -37,15 +39,15 @@ export const createServerRepository = (context: WriteContext) => ({
    */
   create: (config: ServerConfig, offer: UpstreamOffer) => insertServer(context, config, offer),
 
+  /** Inserts a server in place of the one of its name, if there is one, with that one's pins (`force`). Returns its id. */
+  recreate: (config: ServerConfig, offer: UpstreamOffer) => recreateServer(context, config, offer),
+
   /** Inserts a disabled server whose lists could not be read, with the reason. 409 like `create`. */
   createDisabled: (config: ServerConfig, failure: string) => insertDisabledServer(context, config, failure),
 
   async remove(name: string): Promise<void> {
     if (!(await removeServerIfExists(context, name))) throw notFound('server', name)
   },
-
-  /** Removes the server if it exists (`force`), and returns true if it did. */
-  removeIfExists: (name: string) => removeServerIfExists(context, name),
 
   /**
    * Replaces a server's configuration and returns its id. The server's enabled flag and those of the remaining items are
@@ -113,25 +115,89 @@ async function insertDisabledServer(context: WriteContext, config: ServerConfig,
     negotiation: null,
     save_failure: failure
   })
+  await restorePins(context.db, id, name)
+  if (config.pins) await seedPins(context.db, id, config.pins)
   context.recordEffect({ after: { ...auditMembers(config, null, false), save_failure: failure } })
 }
 
 async function insertServer(context: WriteContext, config: ServerConfig, offer: UpstreamOffer): Promise<string> {
-  const { db, recordEffect } = context
+  const { db } = context
   const id = randomUUID()
   await insertRow(db, { id, name: config.name, ...columns(context, id, config, offer) })
-  const { after: items } = await storeItems(db, id, offer.items)
-  recordEffect({ after: { ...auditMembers(config, offer.negotiation, true), items } })
+  await restorePins(db, id, config.name)
+  return storeFirstItems(context, id, config, offer)
+}
+
+async function storeFirstItems(
+  context: WriteContext,
+  id: string,
+  config: ServerConfig,
+  offer: UpstreamOffer
+): Promise<string> {
+  const stored = await storeItems(context, id, offer, config.pins)
+  context.recordEffect({ after: { ...auditMembers(config, offer.negotiation, true), items: stored.after } })
+  await recordHolds(context, { id, name: config.name }, originOfServer(config, offer.negotiation), stored)
   return id
 }
 
-async function removeServerIfExists({ db, keys, recordEffect }: WriteContext, name: string): Promise<boolean> {
-  const before = await db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
+/** Notes where the server is if everything was accepted, and adds an audit row if something is held now. */
+async function recordHolds(
+  { db, recordConsequence }: WriteContext,
+  { id, name }: { readonly id: string; readonly name: string },
+  origin: DefinitionOrigin,
+  { held, isFirst }: StoredListDifference
+): Promise<void> {
+  if (isFirst) {
+    await db
+      .updateTable('servers')
+      .set({ accepted_origin: JSON.stringify(origin) })
+      .where('id', '=', id)
+      .execute()
+  }
+  if (held === undefined) return
+  const effect = { before: { definitions: held.before }, after: { definitions: held.after } }
+  recordConsequence({ action: 'definition.hold', target: name, effect })
+}
+
+async function removeServerIfExists(context: WriteContext, name: string): Promise<boolean> {
+  const { db } = context
+  const before = await findRow(db, name)
   if (!before) return false
-  const items = await readFingerprints(db, before.id)
+  await retirePins(db, before.id, name)
+  await recordRemoval(context, before)
   await db.deleteFrom('servers').where('id', '=', before.id).execute()
-  recordEffect({ before: { ...storedAuditMembers(keys, before), items } })
   return true
+}
+
+const findRow = (db: Db, name: string) =>
+  db.selectFrom('servers').select(serverColumns).where('name', '=', name).executeTakeFirst()
+
+async function recordRemoval({ db, keys, recordEffect }: WriteContext, row: ServerRow): Promise<void> {
+  recordEffect({ before: { ...storedAuditMembers(keys, row), items: await readFingerprints(db, row.id) } })
+}
+
+async function recreateServer(context: WriteContext, config: ServerConfig, offer: UpstreamOffer): Promise<string> {
+  const { db } = context
+  const { name } = config
+  const before = await findRow(db, name)
+  if (!before) return insertServer(context, config, offer)
+  await recordRemoval(context, before)
+  const id = randomUUID()
+  // no name of a server has a blank
+  await db
+    .updateTable('servers')
+    .set({ name: `${name} ${before.id}` })
+    .where('id', '=', before.id)
+    .execute()
+  await insertRow(db, { id, name, ...columns(context, id, config, offer) })
+  await sql`
+    update servers set accepted_origin = old.accepted_origin from servers as old
+    where servers.id = ${id}::uuid and old.id = ${before.id}::uuid`.execute(db)
+  await sql`
+    update items set server_id = ${id}::uuid, position = null, enabled = true
+    where server_id = ${before.id}::uuid`.execute(db)
+  await db.deleteFrom('servers').where('id', '=', before.id).execute()
+  return storeFirstItems(context, id, config, offer)
 }
 
 async function replaceServer(
@@ -154,16 +220,17 @@ async function replaceServer(
     .set({ ...columns(context, id, config, offer), ...recording, ...revisionColumns(version) })
     .where('id', '=', id)
     .execute()
-  const { before, after } = await storeItems(db, id, offer.items)
+  const stored = await storeItems(context, id, offer, config.pins)
   const [instructionsBefore, instructionsAfter] = changedInstructions(
     row.negotiation,
     offer.negotiation,
     redactorFor(keys, row, config)
   )
   recordEffect({
-    before: { ...storedAuditMembers(keys, row), items: before, ...instructionsBefore },
-    after: { ...auditMembers(config, offer.negotiation, enabled), items: after, ...instructionsAfter }
+    before: { ...storedAuditMembers(keys, row), items: stored.before, ...instructionsBefore },
+    after: { ...auditMembers(config, offer.negotiation, enabled), items: stored.after, ...instructionsAfter }
   })
+  await recordHolds(context, { id, name }, originOfServer(config, offer.negotiation), stored)
   return id
 }
 
@@ -213,17 +280,19 @@ async function setServerEnabled({ db, version, recordEffect }: WriteContext, nam
 const refreshColumns = [...serverColumns, 'left_out'] as const
 
 async function storeRefresh(
-  { db, keys, version, recordEffect }: WriteContext,
+  context: WriteContext,
   id: string,
   offer: UpstreamOffer,
   expected?: ConnectionConfig
 ): Promise<ListDifference> {
+  const { db, keys, version, recordEffect } = context
   const row = await db.selectFrom('servers').select(refreshColumns).where('id', '=', id).executeTakeFirst()
   if (!row || (expected && !isSameConfig(row, expected))) return noDifference
-  const { before, after, ...difference } = await storeItems(db, id, offer.items)
+  const stored = await storeItems(context, id, offer)
+  const { before, after, added, removed, changed } = stored
   const sameNegotiation = isSameNegotiation(row.negotiation, offer.negotiation)
   const left_out = leftOutText(offer)
-  if (difference.unchanged && sameNegotiation && left_out === row.left_out) return noDifference
+  if (stored.unchanged && sameNegotiation && left_out === row.left_out) return noDifference
   const negotiation = sameNegotiation ? {} : { negotiation: JSON.stringify(offer.negotiation) }
   await db
     .updateTable('servers')
@@ -249,7 +318,9 @@ async function storeRefresh(
       ...instructionsAfter
     }
   })
-  return { ...difference, unchanged: false }
+  const origin = originOfServer(JSON.parse(row.settings) as ServerSettings, offer.negotiation)
+  await recordHolds(context, row, origin, stored)
+  return { added, removed, changed, unchanged: false }
 }
 
 /**

@@ -9,6 +9,9 @@ export const SESSION_ENDS_CHANNEL = 'announcements'
 
 const backoffPolicy: BackoffPolicy = { firstMs: 20, longestMs: 2_000 }
 
+/** NOTIFY channel of decisions on requests for approval; the payload is the id of one */
+export const APPROVALS_CHANNEL = 'approvals'
+
 export interface ListenOptions {
   readonly connect: () => pg.Client
   /**
@@ -17,6 +20,7 @@ export interface ListenOptions {
    */
   readonly onChange: (version?: string) => void
   readonly onAnnouncement: (text: string) => void
+  readonly onApproval: (id: string) => void
   /** Called once per outage */
   readonly onError: (error: unknown) => void
 }
@@ -28,7 +32,13 @@ export interface ChangeListener {
 }
 
 /** Keeps a LISTEN connection open, and reconnects whenever it is lost. */
-export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): ChangeListener {
+export function listenForChanges({
+  connect,
+  onChange,
+  onAnnouncement,
+  onApproval,
+  onError
+}: ListenOptions): ChangeListener {
   const stopping = new AbortController()
   const { signal } = stopping
   let markReady: () => void
@@ -44,11 +54,12 @@ export function listenForChanges({ connect, onChange, onAnnouncement, onError }:
     const loss = connectionLoss(newClient)
     newClient.on('notification', ({ channel, payload = '' }) => {
       if (channel === SESSION_ENDS_CHANNEL) onAnnouncement(payload)
+      else if (channel === APPROVALS_CHANNEL) onApproval(payload)
       else onChange(payload)
     })
     try {
       await newClient.connect()
-      await newClient.query(`listen ${CHANGES_CHANNEL}; listen ${SESSION_ENDS_CHANNEL}`)
+      await newClient.query(`listen ${CHANGES_CHANNEL}; listen ${SESSION_ENDS_CHANNEL}; listen ${APPROVALS_CHANNEL}`)
       backoff.recordOpen(0)
       markReady()
       onChange()

@@ -12,7 +12,7 @@ const params = NameParam
 const config = { access: 'admin' } as const
 const reading = { access: 'auditor' } as const
 
-/** Routes of policies, enterprise mode only (policies.md). */
+/** Routes of policies (policies.md). */
 export const policies: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(policyTrials)
 

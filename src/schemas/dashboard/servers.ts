@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { DefinitionPolicyName } from '../definition.ts'
 import { TRANSPORTS } from '../../domain/transports.ts'
 import { LeftOutItem } from '../left-out.ts'
 import { explanationMembers, OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
@@ -18,6 +19,7 @@ export const ConfigSummary = Type.Object({
   trusted_annotations: Type.Optional(
     Type.Boolean({ description: 'true: `allow` policies believe the annotations of its tools; else absent' })
   ),
+  definitions: Type.Optional(DefinitionPolicyName),
   has_bearer_token: Type.Optional(Type.Boolean()),
   has_oauth_client: Type.Optional(Type.Boolean({ description: 'An OAuth client id is configured' })),
   has_oauth_client_secret: Type.Optional(Type.Boolean()),
@@ -108,7 +110,8 @@ const {
   oauth_issuer,
   oauth_assume_pkce,
   apps,
-  trusted_annotations
+  trusted_annotations,
+  definitions
 } = ServerInput.properties
 const keepable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
@@ -149,7 +152,8 @@ export const ServerUpdate = Type.Object(
     oauth_issuer,
     oauth_assume_pkce,
     apps,
-    trusted_annotations
+    trusted_annotations,
+    definitions
   },
   { additionalProperties: false }
 )

@@ -1,0 +1,281 @@
+import type { CatalogServer } from '../../catalog/catalog.ts'
+import { isObject } from '../../domain/is-object.ts'
+import { INPUT_REQUIRED, META } from '../../domain/mcp-constants.ts'
+import { withMembers } from '../../json/json.ts'
+import { Payload } from '../../json/payload.ts'
+import { AppError } from '../../lib/errors.ts'
+import { paramsFragment } from '../../protocol/jsonrpc.ts'
+import { canRequest } from '../messages/capabilities.ts'
+import { isInputRequired } from '../messages/server-attribution.ts'
+import { HttpReply } from '../sessions/reply.ts'
+import { createServerRequests } from '../sessions/server-requests.ts'
+import { digestOf } from './call-digest.ts'
+import { CONFIRM_KEY, isYes, questionOf } from './question.ts'
+import type { YesState, YesStates } from './yes-states.ts'
+import type { CurrentScopes } from '../../catalog/scope.ts'
+import { callerDisconnected } from '../../protocol/upstream-failure.ts'
+import { notificationText } from '../../protocol/jsonrpc-text.ts'
+import type { StoredApproval } from '../../registry/approvals.ts'
+import { Call, silentSink } from '../../upstream/transport/call.ts'
+import { invalidState, type InputRequiredStore } from '../input/input-required-store.ts'
+import type { PendingCall } from '../input/pending-call.ts'
+import { readRequestMeta } from '../messages/request-meta.ts'
+import type { Heartbeat } from '../sessions/heartbeat.ts'
+import type { RequestContext } from '../sessions/request-context.ts'
+import { settingsOf, type ApprovalGate, type Ask } from './approval-gate.ts'
+import type { ApprovalWaits } from './approval-waits.ts'
+
+/** Target of a call. */
+interface Target {
+  /** JSON text of the members of the parameters. */
+  readonly members: string
+  readonly rewrite?: ((result: Payload) => Payload) | undefined
+  /** Absent if the call may run at once. */
+  readonly ask?: Ask
+}
+
+export interface AskedCallsOptions<T extends Target> {
+  readonly gate: ApprovalGate
+  readonly waits: ApprovalWaits
+  readonly forwarder: { forward(context: RequestContext, target: T): Promise<void> }
+  readonly scopes: Pick<CurrentScopes, 'scope'>
+  /** Resolves the target of a request again; undefined after the answer that a policy refuses it. */
+  readonly resolve: (context: RequestContext) => T | undefined
+  readonly yesStates: YesStates
+  /** Returns a function that removes a server's secrets from a text. */
+  readonly redactorOf: (server: CatalogServer) => (text: string) => string
+  readonly serverInfo: string
+  readonly results: { send(context: RequestContext, members: string, extra: string, ownMeta: string): void }
+  readonly inputRequiredStore: Pick<InputRequiredStore<PendingCall>, 'isOwnState'>
+  readonly heartbeat: Pick<Heartbeat, 'add'>
+}
+
+/** Calls of one replica that are held at the same time; others are told at once to come back. */
+const MAX_HELD = 1_000
+const PROGRESS_MS = 10_000
+
+/** Serves the calls of MCP clients that may run only after a yes (approvals.md). */
+export class AskedCalls<T extends Target> {
+  readonly #options: AskedCallsOptions<T>
+
+  constructor(options: AskedCallsOptions<T>) {
+    this.#options = options
+  }
+
+  /** Forwards the call once somebody has said yes to it; otherwise tells the caller what is waited for. */
+  async exchange(context: RequestContext, target: T, ask: Ask): Promise<void> {
+    const { forwarder, inputRequiredStore, yesStates } = this.#options
+    // the call itself began after a yes, and is only continued
+    if (inputRequiredStore.isOwnState(context.message.param('requestState'))) return forwarder.forward(context, target)
+    const { message, era } = context
+    const state = message.param('requestState')
+    if (yesStates.isOwn(state)) return this.#continue(context, target, ask, state)
+    if (ask.rule.rule.effect === 'confirm') {
+      if (canConfirm(context)) {
+        if (era === 'modern') return this.#askModern(context, ask)
+        return this.#askLegacy(context, ask)
+      }
+    }
+    return this.#approve(context, target, ask)
+  }
+
+  /** Waits for the yes of somebody else. */
+  async #approve(context: RequestContext, target: T, ask: Ask): Promise<void> {
+    const { gate, forwarder, scopes, resolve } = this.#options
+    const end = performance.now() + settingsOf(ask.rule).holdMs
+    let [current, asked, wanted] = [context, target, ask]
+    for (;;) {
+      const answer = await gate.admit(current, wanted)
+      if (context.reply.isEnded) throw callerDisconnected()
+      if (answer.kind === 'run') return forwarder.forward(current, this.#proven(current, asked, wanted))
+      if (answer.kind === 'refused') return this.#tell(current, answer.text, answer.approval)
+      const { approval } = answer
+      if (!(await this.#hold(context, approval, end - performance.now())))
+        return this.#tell(current, waitingText(approval), approval)
+      // policies, tools and servers may have changed meanwhile
+      current = { ...context, scope: scopes.scope(context.caller, context.endpoint) }
+      const next = resolve(current)
+      if (!next) return undefined
+      if (!next.ask) return forwarder.forward(current, next)
+      asked = next
+      wanted = next.ask
+    }
+  }
+
+  /**
+   * Returns the target with a rewrite that wraps the state of an upstream that asks for input: the repeated call then
+   * needs no second yes.
+   */
+  #proven(context: RequestContext, target: T, ask: Ask): T {
+    if (context.era === 'legacy') return target
+    const call = callOf(context, ask)
+    const rewrite = (result: Payload) => {
+      const own = target.rewrite ? target.rewrite(result) : result
+      if (!isInputRequired(own)) return own
+      const { requestState: inner } = JSON.parse(own.toString()) as { requestState?: string }
+      // a parked call is continued, and not made again
+      if (this.#options.inputRequiredStore.isOwnState(inner)) return own
+      const sealed = this.#options.yesStates.seal({ ...call, isGiven: true, inner })
+      return Payload.of(withMembers(own.toString(), { requestState: JSON.stringify(sealed) }))
+    }
+    return { ...target, rewrite }
+  }
+
+  /** Continues a call with the state that its client got: the answer of the person, or input for the upstream. */
+  async #continue(context: RequestContext, target: T, ask: Ask, sealed: string): Promise<void> {
+    const { yesStates, forwarder } = this.#options
+    const { message } = context
+    const state = await useState(yesStates, sealed, callOf(context, ask))
+    if (state === null) return this.#tell(context, 'not run: the call cannot be confirmed now', undefined)
+    if (!state) throw invalidState(message)
+    const name = JSON.stringify(ask.item.name)
+    if (state.isGiven) {
+      const requestState = state.inner === undefined ? null : JSON.stringify(state.inner)
+      const members = paramsFragment(message, { name, requestState })
+      return forwarder.forward(context, this.#proven(context, { ...target, members }, ask))
+    }
+    const responses = message.param('inputResponses')
+    if (!isYes(isObject(responses) ? responses[CONFIRM_KEY] : undefined))
+      return this.#tell(context, DECLINED, undefined)
+    const members = paramsFragment(message, { name, inputResponses: null, requestState: null })
+    return forwarder.forward(context, this.#proven(context, { ...target, members }, ask))
+  }
+
+  /** Answers with the question; the state holds all that is needed when the client returns. */
+  #askModern(context: RequestContext, ask: Ask): void {
+    const { yesStates, serverInfo, redactorOf } = this.#options
+    const { reply, message, observation } = context
+    const sealed = yesStates.seal({ ...callOf(context, ask), isGiven: false })
+    const params = questionOf(ask, redactorOf(ask.item.server))
+    const requests = `{"${CONFIRM_KEY}":{"method":"elicitation/create","params":${params}}}`
+    const result =
+      `{"resultType":"${INPUT_REQUIRED}","inputRequests":${requests},` +
+      `"requestState":${JSON.stringify(sealed)},"_meta":{"${META}serverInfo":${serverInfo}}}`
+    observation!.end('refused', 'the call waits for a confirmation')
+    reply.sendResult(message.id, Buffer.from(result))
+  }
+
+  /** Asks the person on the stream of the call. */
+  async #askLegacy(context: RequestContext, ask: Ask): Promise<void> {
+    const { forwarder, redactorOf, heartbeat, scopes, resolve } = this.#options
+    const { reply, message, observation } = context
+    const session = context.session!
+    session.serverRequests ??= createServerRequests(session)
+    const params = questionOf(ask, redactorOf(ask.item.server))
+    heartbeat.add(reply)
+    reply.openStream()
+    const question = session.serverRequests.send(() => reply, 'elicitation/create', params)
+    const call = new Call({ method: message.method, members: '', meta: '' }, silentSink)
+    call.onStop = question.cancel
+    const active = { id: message.id, call, slot: -1 }
+    session.calls.add(active)
+    const leave = () => call.stop(callerDisconnected())
+    reply.onAbort = leave
+    // a person who has closed the stream does not see what the answer would start
+    if (reply instanceof HttpReply) reply.setConnectionCallbacks(leave, null)
+    observation?.hold(performance.now())
+    try {
+      const { kind, body } = await question.answer
+      if (call.stopped) throw call.stopped
+      if (kind === 'error' || !isYes(JSON.parse(body.toString()))) return this.#tell(context, DECLINED, undefined)
+    } finally {
+      observation?.resume(performance.now())
+      reply.onAbort = null
+      if (reply instanceof HttpReply) reply.setConnectionCallbacks(null, null)
+      session.calls.delete(active)
+    }
+    const current = { ...context, scope: scopes.scope(context.caller, context.endpoint) }
+    const next = resolve(current)
+    if (!next) return undefined
+    const isSame = !next.ask || isEqual(callOf(current, next.ask), callOf(context, ask))
+    if (!isSame)
+      return this.#tell(current, 'not run: the tool or the policy has changed; send the call again', undefined)
+    return forwarder.forward(current, next)
+  }
+
+  /** Waits for a decision; false if none came in time. Rejects with UpstreamFailure if the caller is gone. */
+  async #hold(context: RequestContext, approval: StoredApproval, ms: number): Promise<boolean> {
+    const { waits, heartbeat } = this.#options
+    const { reply, message, session, observation } = context
+    if (ms <= 0 || waits.size >= MAX_HELD) return false
+    const wait = waits.wait(approval.id, ms)
+    const call = new Call({ method: message.method, members: '', meta: '' }, silentSink)
+    call.onStop = wait.cancel
+    const active = session && { id: message.id, call, slot: -1 }
+    if (active) session.calls.add(active)
+    reply.onAbort = () => call.stop(callerDisconnected())
+    heartbeat.add(reply)
+    observation?.hold(performance.now())
+    const progress = this.#reportProgress(context)
+    try {
+      const decided = await wait.decided
+      if (call.stopped) throw call.stopped
+      return decided !== undefined && decided.status !== 'expired'
+    } finally {
+      clearInterval(progress)
+      observation?.resume(performance.now())
+      reply.onAbort = null
+      if (active) session.calls.delete(active)
+    }
+  }
+
+  #reportProgress({ message, reply }: RequestContext): NodeJS.Timeout | undefined {
+    const { progressToken } = readRequestMeta(message)
+    if (progressToken === undefined) return undefined
+    let progress = 0
+    const report = () =>
+      reply.sendMessage(
+        notificationText(
+          'notifications/progress',
+          `{"progressToken":${progressToken},"progress":${++progress},"message":"waiting for approval"}`
+        )
+      )
+    report()
+    return setInterval(report, PROGRESS_MS).unref()
+  }
+
+  /** Answers that the call was not run. */
+  #tell(context: RequestContext, text: string, approval: StoredApproval | undefined): void {
+    context.observation!.end('refused', text)
+    const meta = approval ? `"towpath/approval":${JSON.stringify(approvalMeta(approval))}` : ''
+    const body = `"content":[{"type":"text","text":${JSON.stringify(text)}}],"isError":true`
+    this.#options.results.send(context, body, '', meta)
+  }
+}
+
+const DECLINED = 'not run: declined'
+
+/** Returns true if the person at the client can be asked with a form. */
+const canConfirm = ({ era, session, capabilities }: RequestContext) =>
+  (era === 'modern' || session !== undefined) &&
+  canRequest(session ? session.capabilities : capabilities, 'elicitation/create', '{}')
+
+type AskedCall = Pick<YesState, 'ruleHash' | 'digest'>
+
+/** Returns the parts of a state that stand for exactly this call. */
+const callOf = ({ caller, endpoint }: RequestContext, { rule, item, args = '{}' }: Ask): AskedCall => ({
+  ruleHash: rule.contentHash,
+  digest: digestOf({ caller, endpoint, item, args }).toString('hex')
+})
+
+const isEqual = (a: AskedCall, b: AskedCall) => a.ruleHash === b.ruleHash && a.digest === b.digest
+
+/** Uses a state; null if the database cannot tell whether it was used. */
+async function useState(states: YesStates, sealed: string, call: AskedCall): Promise<YesState | undefined | null> {
+  try {
+    return await states.use(sealed, call)
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
+  }
+}
+
+const waitingText = ({ expiresAt }: StoredApproval) =>
+  `not run: the call waits for an approval, until ${expiresAt.toISOString()}. Once it is approved, send the same call again.`
+
+/** Returns the members of `_meta["towpath/approval"]`. */
+const approvalMeta = ({ id, status, expiresAt }: StoredApproval) => ({
+  id,
+  status,
+  expiresAt: expiresAt.toISOString()
+})
