@@ -6,14 +6,14 @@ export type Credentials =
   | { readonly kind: 'malformed' }
 
 const bearer = /^bearer +([\x21-\x7e]+)$/i
-const noCredentials: Credentials = { kind: 'none' }
-const malformedCredentials: Credentials = { kind: 'malformed' }
+const noCredentials = { kind: 'none' } as const
+const malformedCredentials = { kind: 'malformed' } as const
 
 /**
- * Parses the `Authorization` header, the only credential of a request (security-model.md#tokens). `rawHeaders`:
- * alternating names and values as received.
+ * Returns the value of the `Authorization` header; credentials without a token if it is absent or was sent more than
+ * once. `rawHeaders`: alternating names and values as received.
  */
-export function parseCredentials(rawHeaders: readonly string[]): Credentials {
+export function authorizationIn(rawHeaders: readonly string[]): string | Exclude<Credentials, { kind: 'token' }> {
   let value: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
@@ -21,7 +21,20 @@ export function parseCredentials(rawHeaders: readonly string[]): Credentials {
     if (value !== undefined) return malformedCredentials
     value = rawHeaders[i + 1]
   }
-  if (value === undefined) return noCredentials
-  const token = bearer.exec(value)?.[1]
+  return value ?? noCredentials
+}
+
+/** Parses the value of an `Authorization` header. */
+export function credentialsIn(authorization: string): Credentials {
+  const token = bearer.exec(authorization)?.[1]
   return token === undefined ? malformedCredentials : { kind: 'token', token }
+}
+
+/**
+ * Parses the `Authorization` header, the only credential of a request (security-model.md#tokens). `rawHeaders`:
+ * alternating names and values as received.
+ */
+export function parseCredentials(rawHeaders: readonly string[]): Credentials {
+  const value = authorizationIn(rawHeaders)
+  return typeof value === 'string' ? credentialsIn(value) : value
 }

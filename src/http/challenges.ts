@@ -14,6 +14,10 @@ export interface Challenges {
 
 const pathOf = (url: string) => (url.includes('?') ? url.slice(0, url.indexOf('?')) : url)
 
+/** Returns the path of the endpoint to which a path belongs: messages of HTTP+SSE have one of their own. */
+const endpointPath = (path: string) => (path.endsWith(MESSAGES) ? `${path.slice(0, -MESSAGES.length)}/sse` : path)
+const MESSAGES = '/message'
+
 /** Endpoint of REST, which takes tokens of the gateway's own authorization server only. */
 const API = '/api'
 
@@ -26,7 +30,7 @@ export function createChallenges(
   // the provider knows no scope of the gateway
   const scopes = external ? external.scopes : ['mcp']
   const endpointOf = ({ routeOptions, url }: FastifyRequest): string | undefined => {
-    if (routeOptions.config.access === 'client') return pathOf(url).replace(/\/message$/, '/sse')
+    if (routeOptions.config.access === 'client') return endpointPath(pathOf(url))
     return url.startsWith(`${API}/`) && !external ? API : undefined
   }
   const scopeFor = (access: Access) =>

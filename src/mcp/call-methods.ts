@@ -13,7 +13,7 @@ import type { CallKind, InboundCall, Observation } from '../observe/observation.
 import type { Payload } from '../json/payload.ts'
 import { isVisible, resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
 import { type Scope } from '../catalog/scope.ts'
-import { allowedByDefault } from '../domain/policy/permit.ts'
+import { allowedByDefault, dependsOnCall } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { checkResource, refuseByPolicy, stepUp } from './policy-refusals.ts'
 import type { FileTest } from '../catalog/skill-entry.ts'
@@ -107,14 +107,13 @@ export class TargetResolver {
       throw refuse(context, 'Invalid params: "arguments" must be an object')
     }
     const decision = scope.decide(item)
-    // most callers have no policy: their arguments are not searched for
+    // most calls need no policy that looks at arguments: these are not searched for
+    const args = dependsOnCall(decision) ? argumentsOf(context) : undefined
     const outcome =
-      decision === allowedByDefault
-        ? undefined
-        : this.#options.policies.outcomeOf(context, item, decision, argumentsOf(context))
+      decision === allowedByDefault ? undefined : this.#options.policies.outcomeOf(context, item, decision, args)
     if (outcome?.denial) return this.#refuse(item, context, observation, outcome.denial)
     const target = this.#target(kind, context, item)
-    return outcome?.ask ? { ...target, ask: { rule: outcome.ask, item, args: argumentsOf(context) } } : target
+    return outcome?.ask ? { ...target, ask: { rule: outcome.ask, item, args } } : target
   }
 
   /** Returns the target of a call that may run. */

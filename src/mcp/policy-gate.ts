@@ -3,8 +3,8 @@ import { metadataAddress } from '../domain/access/challenge.ts'
 import { isObject } from '../domain/is-object.ts'
 import type { ConditionValues } from '../domain/policy/condition.ts'
 import {
-  allowedByDefault,
   applies,
+  dependsOnCall,
   judge,
   verdictOf,
   type CallFacts,
@@ -193,7 +193,10 @@ export function createPolicyGate({
     return { scope: [...baseScopes, ...scopes].join(' '), metadata: metadataAddress(publicUrl, endpoint) }
   }
   const outcomeOf: PolicyGate['outcomeOf'] = (request, item, decision, args) => {
-    if (decision === allowedByDefault) return undefined
+    if (decision.verdict === 'yes' && !dependsOnCall(decision)) {
+      if (decision.rule) onDecision('allow', 'enforce')
+      return undefined
+    }
     const facts = factsOf(subjectOf(request.caller), item, args)
     for (const each of decision.observed) if (applies(each, facts)) observe(request, item, each.rule)
     const judgement = judgeCall(decision, facts, args)

@@ -1,9 +1,8 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config/config.ts'
-import { hashToken } from '../lib/tokens.ts'
 import { accessProblem, isAdministrator, type Access } from '../domain/access/access.ts'
-import { parseCredentials, type Credentials } from '../domain/credentials.ts'
+import type { Credentials } from '../domain/credentials.ts'
 import { NOT_INITIALIZED } from '../domain/error-codes.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../lib/errors.ts'
 import { createFailedLogins } from '../http/failed-logins.ts'
@@ -11,6 +10,7 @@ import { readTraceHeaders } from '../protocol/trace-context.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
 import type { SignedIn } from '../catalog/people.ts'
 import { createChallenges } from '../http/challenges.ts'
+import { createCredentialReader } from '../http/connection-credentials.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -139,6 +139,7 @@ export default fp<AuthOptions>(
 
     const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
     const challenges = createChallenges(auth, publicUrl)
+    const readCredentials = createCredentialReader()
 
     /** Returns the caller of a verified token if it was issued for the endpoint of the request. */
     const callerOfToken = (request: FastifyRequest, signedIn: SignedIn | null): Caller | undefined =>
@@ -182,20 +183,20 @@ export default fp<AuthOptions>(
       return app.gateway.principals.signedInCaller({ signIn })
     }
     const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | Promise<Caller> => {
-      const credentials = parseCredentials(request.raw.rawHeaders)
+      const credentials = readCredentials(request.raw)
       if (credentials.kind === 'token') {
-        const hash = hashToken(credentials.token)
-        const caller = app.gateway.principals.callerOf(hash)
+        const caller = app.gateway.principals.callerOf(credentials.hash)
         if (caller) return caller
-        const tokens = (app.identity ?? app.external)?.accessTokens
-        if (tokens?.isJwt(credentials.token)) {
-          const checked = tokens.check(credentials.token, request.address, hash)
-          // never "invalid_token", for which clients throw a token away
-          if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
-          const orRefuse = (signedIn: SignedIn | null) =>
-            callerOfToken(request, signedIn) ?? refuseCaller(request, reply, access, credentials)
-          return checked instanceof Promise ? checked.then(orRefuse) : orRefuse(checked)
+        const checked = (app.identity ?? app.external)?.accessTokens.check(credentials, request.address)
+        // never "invalid_token", for which clients throw a token away
+        if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
+        if (checked instanceof Promise) {
+          return checked.then(
+            (signedIn) => callerOfToken(request, signedIn) ?? refuseCaller(request, reply, access, credentials)
+          )
         }
+        const signedInCaller = checked && callerOfToken(request, checked)
+        if (signedInCaller) return signedInCaller
       }
       if (credentials.kind === 'none') {
         const caller = callerOfCookie(request, reply, access)

@@ -160,6 +160,9 @@ export interface Judgement {
   readonly ask?: CompiledRule
 }
 
+/** Returns true if the arguments of a call, or the scopes of its token, matter to a decision. */
+export const dependsOnCall = ({ verdict, observed }: Decision): boolean => verdict === 'residual' || observed.length > 0
+
 /** Facts about a call on which rules depend. */
 export interface CallFacts {
   /** Evaluates a condition with the arguments of the call; may throw. */
