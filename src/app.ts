@@ -9,6 +9,7 @@ import type { Observer } from './observe/observation.ts'
 import audit from './plugins/audit.ts'
 import auth from './plugins/auth.ts'
 import clientAddress from './plugins/client-address.ts'
+import { createCredentialReader } from './http/connection-credentials.ts'
 import { boundConnections } from './http/connections.ts'
 import { drain } from './plugins/drain.ts'
 import external from './plugins/external.ts'
@@ -23,6 +24,7 @@ import { ifAvailable } from './http/wait-for-database.ts'
 import { watchOverload } from './http/overload.ts'
 import openapi from './plugins/openapi.ts'
 import registry from './plugins/registry.ts'
+import requestTurns from './plugins/request-turns.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
@@ -158,7 +160,9 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   app.addHook('onClose', async () => load.close())
   await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION, load })
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
-  await app.register(auth, { mode, limits, auth: config.auth, publicUrl })
+  const readCredentials = createCredentialReader()
+  await app.register(requestTurns, { mode, readCredentials })
+  await app.register(auth, { mode, limits, readCredentials, auth: config.auth, publicUrl })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs, mode, publicUrl })
   const policyFile = config.policyFile === undefined ? undefined : await readPolicyFile(config.policyFile)
   await app.register(registry, { config, onProgress, onFailure })

@@ -20,13 +20,14 @@ interface Known {
 const withHash = (credentials: Credentials): HashedCredentials =>
   credentials.kind === 'token' ? { ...credentials, hash: hashToken(credentials.token) } : credentials
 
+/** Reads the credentials of a request. */
+export type CredentialReader = (request: Pick<IncomingMessage, 'rawHeaders' | 'socket'>) => HashedCredentials
+
 /**
  * Creates a reader of credentials. The clients of a connection send the same header with each request: the last one of
  * each connection is parsed and hashed once, which takes a tenth of the time of a call.
  */
-export function createCredentialReader(): (
-  request: Pick<IncomingMessage, 'rawHeaders' | 'socket'>
-) => HashedCredentials {
+export function createCredentialReader(): CredentialReader {
   const byConnection = new WeakMap<object, Known>()
   return ({ rawHeaders, socket }) => {
     const authorization = authorizationIn(rawHeaders)

@@ -32,6 +32,8 @@ export interface AccessTokens {
    * cannot be such a token. Rejects with a 503 AppError if it cannot be told now. `address`: of the client.
    */
   check(presented: PresentedToken, address: string): TokenCheck | undefined
+  /** Returns a token that was verified before and still counts, by its SHA-256. */
+  verified(hash: Buffer): SignedIn | undefined
 }
 
 /** Verified token. */
@@ -82,6 +84,10 @@ export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCac
     signedIn.signIn.expiresAt + SKEW_S * 1_000 > now() && isCurrent()
   const isJwt = (token: string) => token.length <= maxLength && /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(token)
   return {
+    verified(hash) {
+      const found = known.get(hash.toString('latin1'))
+      return found && counts(found) ? found.signedIn : undefined
+    },
     check(presented, address) {
       const kept = repeated.get(presented)
       if (kept && counts(kept)) return kept.signedIn

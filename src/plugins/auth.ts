@@ -10,7 +10,7 @@ import { readTraceHeaders } from '../protocol/trace-context.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
 import type { SignedIn } from '../catalog/people.ts'
 import { createChallenges } from '../http/challenges.ts'
-import { createCredentialReader } from '../http/connection-credentials.ts'
+import type { CredentialReader } from '../http/connection-credentials.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -108,6 +108,7 @@ const tooManyGuesses = (retryAfter: number) =>
   new AppError(429, 'too many requests with a wrong access token came from this address', { retryAfter })
 
 export interface AuthOptions extends Pick<Config, 'mode' | 'publicUrl'> {
+  readonly readCredentials: CredentialReader
   readonly auth: Pick<Config['auth'], 'way' | 'external'>
   readonly limits: Pick<Config['limits'], 'failedAuthentications'>
 }
@@ -125,7 +126,7 @@ const isDashboard = (url: string) =>
  * (http-contract.md#authentication). A route without a declared access stops the start.
  */
 export default fp<AuthOptions>(
-  async (app, { mode, limits, auth, publicUrl }) => {
+  async (app, { mode, limits, auth, publicUrl, readCredentials }) => {
     const routes: RouteOptions[] = []
     app.addHook('onRoute', (route) => {
       routes.push(route)
@@ -139,7 +140,6 @@ export default fp<AuthOptions>(
 
     const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
     const challenges = createChallenges(auth, publicUrl)
-    const readCredentials = createCredentialReader()
 
     /** Returns the caller of a verified token if it was issued for the endpoint of the request. */
     const callerOfToken = (request: FastifyRequest, signedIn: SignedIn | null): Caller | undefined =>
@@ -245,5 +245,5 @@ export default fp<AuthOptions>(
       done()
     })
   },
-  { name: 'auth', dependencies: ['client-address', 'guard', 'telemetry'] }
+  { name: 'auth', dependencies: ['client-address', 'guard', 'request-turns', 'telemetry'] }
 )
