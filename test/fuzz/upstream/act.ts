@@ -176,9 +176,12 @@ async function batch({ victim, judge, name }: Stage): Promise<void> {
   })
   judge('batch', reply)
   const answers = readable(reply).flat() as { id?: unknown; result?: object }[]
-  const hasResult = (id: number) => answers.some((answer) => answer.id === id && answer.result)
-  if ([1, 5, 6].every(hasResult) || overloaded.has(reply.status)) return
-  judge.fail(`batch: calls of a good server failed: ${reply.status} ${reply.bytes.toString().slice(0, 1_500)}`)
+  const failed = [1, 5, 6].filter((id) => !answers.some((answer) => answer.id === id && answer.result))
+  if (failed.length === 0 || overloaded.has(reply.status)) return
+  const texts = failed.map(
+    (id) => `${id}: ${JSON.stringify(answers.find((answer) => answer.id === id))?.slice(0, 500)}`
+  )
+  judge.fail(`batch: calls of a good server failed: ${reply.status} ${texts.join(', ')}`)
 }
 
 const acts: Readonly<Record<Action, (stage: Stage) => Promise<unknown>>> = {
