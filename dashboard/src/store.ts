@@ -42,6 +42,10 @@ export const nothing: Resource<never> = {
   patch() {}
 }
 
+/** Returns true until each resource has its first answer or an error. */
+export const isPending = (...resources: readonly Resource<unknown>[]): boolean =>
+  resources.some((each) => each !== nothing && each.data.value === undefined && each.error.value === undefined)
+
 export interface Store {
   /** Returns the resource of a path; the same one each time, so that pages share answers. */
   open<T>(source: Source<T>): Resource<T>

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startConsole } from '../integration/console-helpers.ts'
-import { findBarriers, navigate, overflowOf, resize, skip, waitForData, waitForValue } from './browser.ts'
+import { navigate, skip, waitForData, waitForValue } from './browser.ts'
 import { openConsole } from './console-site.ts'
+import { checkLooks } from './page-checks.ts'
 
 /** Presses a button that saves a file; returns the file. */
 async function save(page: Page, button: string): Promise<string> {
@@ -71,17 +72,8 @@ test('the audit log is filtered by its address, tells changes in words, and is l
       await page.getByRole('button', { name: 'Clear filters' }).click()
       await rows.first().waitFor()
       assert.match(page.url(), /#\/audit$/)
-      for (const width of [1_440, 390]) {
-        await resize(page, width)
-        await waitForData(page)
-        assert.ok((await overflowOf(page)) <= 0, `${width}`)
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme })
-          assert.deepEqual(await findBarriers(page), [], `${width} ${colorScheme}`)
-        }
-      }
-      const frame = page.locator('main .tw')
-      assert.equal(await frame.evaluate((each) => each.scrollWidth - each.clientWidth), 0, 'the table fits')
+      await waitForData(page)
+      await checkLooks(page, 'audit')
     },
     { cookie }
   )

@@ -4,16 +4,8 @@ import type { Browser, Page } from 'playwright-core'
 import { connectClient } from '../fixtures/identity-provider/gateway.ts'
 import { startConsole, type Console, type ViewerRole } from '../integration/console-helpers.ts'
 import { addCleanup } from '../store.ts'
-import {
-  findBarriers,
-  launchBrowser,
-  overflowOf,
-  requireBuild,
-  resize,
-  skip,
-  waitForData,
-  waitForValue
-} from './browser.ts'
+import { findBarriers, launchBrowser, requireBuild, skip, waitForData, waitForValue } from './browser.ts'
+import { checkLooks } from './page-checks.ts'
 
 /** What a browser complained about, besides answers that a test provokes. */
 type Complaints = string[]
@@ -46,26 +38,6 @@ async function goTo(page: Page, { gateway }: Console, hash: string, heading: str
   await waitForData(page)
 }
 
-/** Checks the page as it stands in both colour schemes, wide and on a phone. */
-async function checkPage(page: Page, shot: string): Promise<void> {
-  for (const width of [1_440, 390]) {
-    await resize(page, width)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      assert.deepEqual(await findBarriers(page), [], `${shot}, ${width}, ${colorScheme}`)
-      const folder = process.env.SCREENSHOTS
-      if (folder) await page.screenshot({ path: `${folder}-${shot}-${width}-${colorScheme}.png`, fullPage: true })
-    }
-    assert.equal(await overflowOf(page), 0, `${shot}, ${width}`)
-    const wide = await page.evaluate<string[]>(
-      `[...document.querySelectorAll('.tw')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)`
-    )
-    assert.deepEqual(wide, [], `${shot}, ${width}: tables that scroll sideways`)
-  }
-  await resize(page, 1_440)
-  await page.emulateMedia({ colorScheme: 'light' })
-}
-
 const confirm = (page: Page, action: string) => page.getByRole('dialog').getByRole('button', { name: action }).click()
 
 test('a person creates and revokes tokens, disconnects a client and signs out everywhere', { skip }, async (t) => {
@@ -89,7 +61,7 @@ test('a person creates and revokes tokens, disconnects a client and signs out ev
   assert.equal(asked.status, 200)
   await confirm(page, 'Close')
   await page.getByRole('row', { name: /laptop/ }).waitFor()
-  await checkPage(page, 'me')
+  await checkLooks(page, 'me')
   assert.equal((await page.content()).includes(token), false)
 
   await page.getByRole('button', { name: 'Revoke laptop' }).click()
@@ -114,7 +86,7 @@ test('a session of a static token says that it creates no tokens', { skip }, asy
   await goTo(page, console, '#/me', 'Me')
   await page.getByText('Such a session cannot create tokens').waitFor()
   assert.equal(await page.getByRole('button', { name: 'New token' }).count(), 0)
-  await checkPage(page, 'me-break-glass')
+  await checkLooks(page, 'me-break-glass')
   assert.deepEqual(complaints, [])
 })
 
@@ -129,7 +101,7 @@ test('an administrator invites, suspends and examines people, and makes a team',
   assert.match((await page.locator('dialog code').textContent())!, /\/auth\/invite\?code=/)
   await confirm(page, 'Close')
   await page.getByRole('row', { name: /carol/ }).waitFor()
-  await checkPage(page, 'people')
+  await checkLooks(page, 'people')
   await page.getByRole('button', { name: /^Auditors/ }).click()
   await page.getByRole('row', { name: /carol/ }).waitFor({ state: 'detached' })
   assert.match(page.url(), /state=auditor/)
@@ -139,7 +111,7 @@ test('an administrator invites, suspends and examines people, and makes a team',
     .getByRole('row', { name: /people-use-k8s/ })
     .first()
     .waitFor()
-  await checkPage(page, 'person')
+  await checkLooks(page, 'person')
   await page.getByRole('button', { name: 'Suspend' }).click()
   await confirm(page, 'Suspend')
   await page.getByRole('button', { name: 'Activate' }).waitFor()
@@ -170,11 +142,11 @@ test('an administrator invites, suspends and examines people, and makes a team',
   await page.getByLabel('Name of a group').fill('sre <b>bold</b>')
   await page.getByRole('button', { name: 'Add group' }).click()
   await page.getByRole('cell', { name: 'sre <b>bold</b>' }).or(page.getByText('sre <b>bold</b>')).first().waitFor()
-  await checkPage(page, 'team')
+  await checkLooks(page, 'team')
   await page.getByRole('button', { name: 'Remove carol' }).click()
   await page.getByText('Nobody is a member by hand.').waitFor()
   await goTo(page, console, '#/teams', 'Teams')
-  await checkPage(page, 'teams')
+  await checkLooks(page, 'teams')
   await goTo(page, console, '#/teams/platform', 'platform')
   await page.getByRole('button', { name: 'Delete team' }).click()
   await confirm(page, 'Delete team')
@@ -194,7 +166,7 @@ test(
     await dialog.getByText('TOWPATH_LOCAL_SIGN_IN=on').waitFor()
     assert.equal(await dialog.getByRole('button', { name: /Invit/ }).count(), 0)
     await page.getByLabel('Name').fill('carol')
-    await checkPage(page, 'new-person-token')
+    await checkLooks(page, 'new-person-token')
     await confirm(page, 'Create')
     await page.getByRole('heading', { name: 'Access token' }).waitFor()
     const authorization = `Bearer ${(await dialog.locator('code').textContent())!}`

@@ -4,7 +4,8 @@ import type { Browser, Page } from 'playwright-core'
 import { connectClient, registerClient } from '../fixtures/identity-provider/gateway.ts'
 import { startConsole, type Console, type ViewerRole } from '../integration/console-helpers.ts'
 import { addCleanup } from '../store.ts'
-import { findBarriers, launchBrowser, overflowOf, requireBuild, resize, skip, waitForData } from './browser.ts'
+import { launchBrowser, requireBuild, skip, waitForData } from './browser.ts'
+import { checkLooks } from './page-checks.ts'
 
 const HOSTILE = '<img src=x onerror="window.__x=1">'
 const ACCEPT = 'application/json, text/event-stream'
@@ -42,26 +43,6 @@ async function goTo(page: Page, { gateway }: Console, hash: string, heading: str
   await waitForData(page)
 }
 
-/** Checks the page as it stands in both colour schemes, wide and on a phone. */
-async function checkPage(page: Page, name: string): Promise<void> {
-  for (const width of [1_440, 390]) {
-    await resize(page, width)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      assert.deepEqual(await findBarriers(page), [], `${name}, ${width}, ${colorScheme}`)
-      const folder = process.env.SCREENSHOTS
-      if (folder) await page.screenshot({ path: `${folder}-${name}-${width}-${colorScheme}.png`, fullPage: true })
-    }
-    assert.equal(await overflowOf(page), 0, `${name}, ${width}`)
-    const wide = await page.evaluate<string[]>(
-      `[...document.querySelectorAll('.tw')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)`
-    )
-    assert.deepEqual(wide, [], `${name}, ${width}: tables that scroll sideways`)
-  }
-  await resize(page, 1_440)
-  await page.emulateMedia({ colorScheme: 'light' })
-}
-
 const inDialog = (page: Page, action: string) => page.getByRole('dialog').getByRole('button', { name: action }).click()
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
@@ -85,7 +66,7 @@ test(
     const { page, complaints } = await openPage(t, browser, console, 'admin')
     await goTo(page, console, '#/policies', 'Policies')
     await page.getByText('User a-user may use everything of k8s').waitFor()
-    await checkPage(page, 'policies')
+    await checkLooks(page, 'policies')
 
     await page.getByRole('link', { name: 'New policy' }).click()
     await page.getByRole('heading', { level: 1, name: 'New policy' }).waitFor()
@@ -100,7 +81,7 @@ test(
     await page.getByLabel('Argument of condition 1').fill('namespace')
     await page.getByLabel('Value of condition 1').fill('staging, dev')
     await page.getByText('may not use everything of k8s when namespace is staging or dev.').waitFor()
-    await checkPage(page, 'new-policy')
+    await checkLooks(page, 'new-policy')
 
     // the text is the other view of the same policy
     await page.getByRole('tab', { name: 'Text' }).click()
@@ -131,7 +112,7 @@ test(
 
     await press(page, 'Try on the last day')
     await page.getByText('Of 1 call of the last day, 1 would be denied').waitFor()
-    await checkPage(page, 'policy-trial')
+    await checkLooks(page, 'policy-trial')
 
     const question = new URLSearchParams({ view: 'why', who: 'user', caller: 'a-user', kind: 'tool', item: tool })
     await goTo(page, console, `#/policies?${question}`, 'Policies')
@@ -142,7 +123,7 @@ test(
     await press(page, 'Enforce policy')
     const dialog = page.getByRole('dialog')
     await dialog.getByText('Of 1 call of the last day, 1 would be denied').waitFor()
-    await checkPage(page, 'policy-enforce')
+    await checkLooks(page, 'policy-enforce')
     await inDialog(page, 'Enforce policy')
     await page.getByText('Enforced', { exact: true }).waitFor()
     const refused = await console.send('user', 'POST', '/api/v0/tools/invoke', { body: { name: tool } })
@@ -156,7 +137,7 @@ test(
     await page.getByRole('heading', { name: `a-user cannot use ${tool}` }).waitFor()
     await page.getByText('A policy denies it.').waitFor()
     await page.getByText('it decided').waitFor()
-    await checkPage(page, 'policies-why')
+    await checkLooks(page, 'policies-why')
     assert.doesNotMatch(page.url(), /namespace/, 'arguments are not in the address')
 
     await goTo(page, console, '#/policies/nobody-calls', 'nobody-calls')
@@ -188,12 +169,12 @@ test('an auditor reads policies and asks why, and a user is told who can help', 
   await page.getByText(HOSTILE.replaceAll('"', '\\"')).waitFor()
   for (const name of ['New policy', 'Save policy', 'Delete', 'Enforce policy', 'Try on the last day'])
     assert.equal(await page.getByText(name, { exact: true }).count(), 0, name)
-  await checkPage(page, 'policies-auditor')
+  await checkLooks(page, 'policies-auditor')
   await goTo(page, console, '#/policies/hostile', 'hostile')
   await page.getByText(`Callers are told: ${HOSTILE}`).waitFor()
   for (const name of ['Save policy', 'Delete', 'Enforce policy', 'Try on the last day'])
     assert.equal(await page.getByRole('button', { name }).count(), 0, name)
-  await checkPage(page, 'policy-auditor')
+  await checkLooks(page, 'policy-auditor')
   await goTo(page, console, '#/new/policy', 'Not for your role')
   await goTo(page, console, '#/policies?view=why&caller=a-user&item=k8s__none', 'Policies')
   await page.getByText('No server offers it.').waitFor()
@@ -227,7 +208,7 @@ test('an administrator makes, changes, rotates and deletes an MCP client', { ski
   await page.getByLabel('Name', { exact: true }).fill('deploy-bot')
   await page.getByLabel('Description').fill(HOSTILE)
   await page.getByLabel('k8s').check()
-  await checkPage(page, 'mcp-client-new')
+  await checkLooks(page, 'mcp-client-new')
   await inDialog(page, 'Create client')
   const first = await tokenShown()
   assert.equal(await isAccepted(first), 200)
@@ -235,7 +216,7 @@ test('an administrator makes, changes, rotates and deletes an MCP client', { ski
     .getByRole('row', { name: /deploy-bot/ })
     .getByText('k8s')
     .waitFor()
-  await checkPage(page, 'mcp-clients')
+  await checkLooks(page, 'mcp-clients')
   assert.equal((await page.content()).includes(first), false, 'the token is shown once')
 
   await press(page, 'deploy-bot')
@@ -287,7 +268,7 @@ test('an administrator sees for whom programs act, approves one and removes it',
     [],
     'no request for each person'
   )
-  await checkPage(page, 'oauth-clients')
+  await checkLooks(page, 'oauth-clients')
   await waiting.getByRole('button', { name: /^Approve/ }).click()
   await waiting.getByText('Approved', { exact: true }).waitFor()
 

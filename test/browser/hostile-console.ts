@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { registerClient } from '../fixtures/identity-provider/gateway.ts'
+import { connectClient, REDIRECT, registerClient } from '../fixtures/identity-provider/gateway.ts'
 import { startConsole, type Console } from '../integration/console-helpers.ts'
 import { registrationOf } from '../e2e/upstream.ts'
 import { hostile, startHostile } from './world.ts'
@@ -31,7 +31,17 @@ export async function startHostileConsole(t: TestContext): Promise<Console> {
     targets: { servers: ['hostile', 'k8s'] }
   })
   await write('/tool-groups', { name: 'all', description: evil, included_servers: ['hostile', 'k8s'] })
-  await registerClient(gateway, { client_name: evil })
+  gateway.idp.people.set('mallory', {
+    ...gateway.idp.people.get('alice')!,
+    email: 'mallory@example.com',
+    name: evil,
+    preferred_username: 'mallory',
+    groups: [evil, hostile.script]
+  })
+  const redirect_uris = [REDIRECT, 'https://xn--80ak6aa92e.com/callback']
+  const clientId = await registerClient(gateway, { client_name: evil, redirect_uris })
+  await connectClient(gateway, { person: 'mallory', clientId })
+  await write('/teams', { name: 'platform', members: [{ user: 'mallory' }], groups: [evil] })
   for (const role of ['admin', 'user'] as const) {
     const body = { name: 'hostile__look', [hostile.image]: 'b' }
     await console.send(role, 'POST', '/api/v0/tools/invoke', { body })

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { shareSetup } from '../shared-setup.ts'
 import { addCleanup } from '../store.ts'
 import { hold, navigate, resize, skip, startSite, waitForExpression, waitForValue } from './browser.ts'
+import { crookedRows } from './page-checks.ts'
 import { makeBreakable } from './world.ts'
 
 /** A gateway with a server that works, one that fails, and calls of both. */
@@ -123,20 +124,6 @@ test('every column of a table sorts it, and the address keeps the order', { skip
   })
 })
 
-/** Returns tables whose visible heads and cells do not stand below each other, as text. */
-const crooked = (page: Page): Promise<string[]> =>
-  page.evaluate(`[...document.querySelectorAll('main table')].flatMap((table) => {
-    const edges = (row) => [...row.cells].filter((cell) => cell.offsetParent !== null).map((cell) => {
-      const { left, right } = cell.getBoundingClientRect()
-      return Math.round(left) + '-' + Math.round(right)
-    }).join(' ')
-    if (!table.tHead || table.offsetParent === null) return []
-    const heads = edges(table.tHead.rows[0])
-    return [...table.tBodies].flatMap((body) => [...body.rows])
-      .filter((row) => ![...row.cells].some((cell) => cell.colSpan > 1) && edges(row) !== heads)
-      .map((row) => location.hash + ': ' + heads + ' over ' + edges(row))
-  })`)
-
 const routes = [
   '#/servers',
   '#/servers/demo',
@@ -155,7 +142,7 @@ test('on a phone every cell of a table stands below its head', { skip }, async (
       for (const route of routes) {
         await navigate(page, route)
         await waitForExpression(page, `document.querySelector('main table, main .empty') !== null`)
-        assert.deepEqual(await crooked(page), [], `${width} ${route}`)
+        assert.deepEqual(await crookedRows(page), [], `${width} ${route}`)
       }
     }
   })

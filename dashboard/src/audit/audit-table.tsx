@@ -54,6 +54,7 @@ const columnsFor = (filterBy: SetFilter): readonly Column<AuditLine>[] => [
   {
     key: 'what',
     label: 'What',
+    kind: 'wrap',
     isName: true,
     value: ({ action, target }) => `${action} ${target}`,
     cell: (entry) => (

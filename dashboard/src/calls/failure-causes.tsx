@@ -1,8 +1,10 @@
 import type { CallCause } from '../../../src/schemas/call.ts'
 import { useApp, useSteadySource } from '../app-context.ts'
+import { Pending } from '../ui/panels.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { count } from '../format.ts'
 import * as sources from '../sources.ts'
+import { isPending } from '../store.ts'
 
 const MAX_CAUSES = 6
 
@@ -38,13 +40,15 @@ interface CausesProps {
 export function Causes({ from, query }: CausesProps) {
   const { location } = useApp()
   const { endpoint } = query
-  const found = useSteadySource(sources.causes({ from, ...(endpoint && { endpoint }) })).data.value?.causes ?? []
+  const resource = useSteadySource(sources.causes({ from, ...(endpoint && { endpoint }) }))
+  const found = resource.data.value?.causes ?? []
   const isOn = ({ server = '', cause }: Pick<CallCause, 'server' | 'cause'>) =>
     cause === query.cause && server === (query.server ?? '')
   const shown = found.slice(0, MAX_CAUSES)
   const chosen = query.cause ? { cause: query.cause, ...(query.server && { server: query.server }) } : undefined
   const extra = chosen && !shown.some(isOn) ? (found.find(isOn) ?? chosen) : undefined
   const all = extra ? [...shown, extra] : shown
+  if (isPending(resource)) return <Pending />
   if (all.length === 0) return null
   return (
     <div class="causes" role="group" aria-label="Failures by cause">

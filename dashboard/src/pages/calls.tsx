@@ -13,7 +13,7 @@ import { CallFacts } from '../calls/call-facts.tsx'
 import { LatencyChart } from '../calls/charts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { PageHead } from '../ui/page-head.tsx'
-import { AsyncContent } from '../ui/panels.tsx'
+import { AsyncContent, Pending } from '../ui/panels.tsx'
 import { RangeChoice, rangeOf, rangeText } from '../calls/range-choice.tsx'
 import { Status } from '../ui/status.tsx'
 import { duration, plural } from '../format.ts'
@@ -21,6 +21,7 @@ import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import * as sources from '../sources.ts'
+import { isPending } from '../store.ts'
 
 const hours: Readonly<Record<Range, number>> = { '1h': 1, '24h': 24, '7d': 168 }
 /** Default threshold of slow calls, without statistics. */
@@ -36,13 +37,16 @@ const recorded: Readonly<Record<Overview['recorded'], string>> = {
 }
 
 const About = () => {
-  const overview = useSource(sources.overview).data.value
-  const servers = useSource(sources.servers).data.value?.servers ?? []
+  const resources = [useSource(sources.overview), useSource(sources.servers)] as const
+  const [overview, servers] = [resources[0].data.value, resources[1].data.value?.servers ?? []]
   const { administer, audit } = useRights()
   const recordedNow = servers.filter((server) => server.recorded_until)
   return (
     <>
-      {audit ? 'Tool calls, prompt renders and resource reads.' : 'Your tool calls, prompt renders and resource reads.'}{' '}
+      {isPending(...resources) && <Pending />}
+      {audit
+        ? 'Tool calls, prompt renders and resource reads.'
+        : 'Your tool calls, prompt renders and resource reads.'}{' '}
       {overview && (
         <>
           {recorded[overview.recorded]}{' '}

@@ -9,7 +9,7 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { Chevron } from '../ui/icons.tsx'
 import { KeyValues, Row } from '../ui/key-values.tsx'
 import { PageHead } from '../ui/page-head.tsx'
-import { AsyncContent } from '../ui/panels.tsx'
+import { AsyncContent, Pending } from '../ui/panels.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { CheckState, Status } from '../ui/status.tsx'
 import { Ago } from '../ui/time.tsx'
@@ -18,6 +18,7 @@ import type { PageProps } from '../pages.ts'
 import { runConcurrently } from '../concurrency.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
+import { isPending } from '../store.ts'
 
 /** Title of a check, linked to the server's page. */
 const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
@@ -138,7 +139,8 @@ const CONCURRENCY = 3
 function TestServers() {
   const { store, notice } = useApp()
   const busy = useSignal(false)
-  const servers = useSource(sources.servers).data.value?.servers.filter(({ enabled }) => enabled) ?? []
+  const resource = useSource(sources.servers)
+  const servers = resource.data.value?.servers.filter(({ enabled }) => enabled) ?? []
   const test = async () => {
     busy.value = true
     // the checks show the result of each test
@@ -149,9 +151,10 @@ function TestServers() {
     busy.value = false
     notice.value = 'The servers are tested'
   }
-  if (servers.length === 0) return null
+  const isUnknown = isPending(resource)
+  if (servers.length === 0 && !isUnknown) return null
   return (
-    <button type="button" class="btn" disabled={busy.value} onClick={() => void test()}>
+    <button type="button" class="btn" disabled={busy.value || isUnknown} onClick={() => void test()}>
       {busy.value ? 'Testing…' : 'Test servers'}
     </button>
   )
@@ -168,14 +171,19 @@ const summary = (checks: readonly Check[]): string => {
 
 export function Diagnostics(_props: PageProps) {
   const resource = useSource(sources.diagnostics)
-  const overview = useSource(sources.overview).data.value
+  const overview = useSource(sources.overview)
   const { loading, load, data } = resource
   // failing servers have checks of their own
-  const others = overview?.attention.filter(({ kind }) => kind !== 'server_failing' && kind !== 'sign_in_needed') ?? []
+  const others = overview.data.value?.attention.filter(
+    ({ kind }) => kind !== 'server_failing' && kind !== 'sign_in_needed'
+  )
   return (
     <>
-      <PageHead title="Diagnostics" sub={<span role="status">{data.value && summary(data.value.checks)}</span>}>
-        {data.value && <CopyButton text={JSON.stringify(data.value, null, 2)}>Copy report</CopyButton>}
+      <PageHead
+        title="Diagnostics"
+        sub={<span role="status">{data.value ? summary(data.value.checks) : 'Checking…'}</span>}
+      >
+        <CopyButton text={data.value && JSON.stringify(data.value, null, 2)}>Copy report</CopyButton>
         <TestServers />
         <button type="button" class="btn" disabled={loading.value} onClick={() => void load()}>
           {loading.value ? 'Checking…' : 'Check again'}
@@ -185,7 +193,8 @@ export function Diagnostics(_props: PageProps) {
         {(found) => (
           <>
             <Checks checks={found.checks} />
-            {others.length > 0 && (
+            {isPending(overview) && <Pending />}
+            {others !== undefined && others.length > 0 && (
               <section class="panel below" aria-label="Needs attention">
                 <h2>Needs attention</h2>
                 <AttentionList items={others} />

@@ -3,7 +3,9 @@ import { useApp, useRights, useSource } from '../app-context.ts'
 import { link } from '../router.ts'
 import { DemoButton } from '../servers/demo-button.tsx'
 import * as sources from '../sources.ts'
+import { isPending } from '../store.ts'
 import { Done } from '../ui/icons.tsx'
+import { Skeleton } from '../ui/panels.tsx'
 import { stepsOf, type StepId } from './steps.ts'
 
 /** A client's first request alone changes no data, so no event reports it. */
@@ -77,7 +79,9 @@ export function AddServerLink() {
 /** Checklist from an empty gateway to a connected client; ticks itself, and disappears when done or dismissed. */
 export function FirstSteps() {
   const { showFirstSteps } = useApp().preferences
-  const { load } = useSource(sources.overview)
+  const { administer } = useRights()
+  const overview = useSource(sources.overview)
+  const { load } = overview
   const steps = useOpenSteps()
   const isShown = steps.length > 0
   useEffect(() => {
@@ -85,6 +89,8 @@ export function FirstSteps() {
     const timer = setInterval(() => document.hidden || void load(), POLL_MS)
     return () => clearInterval(timer)
   }, [isShown, load])
+  // the rest of the page waits until it is known whether the checklist stands above it
+  if (isPending(overview) && administer && showFirstSteps.value) return <Skeleton />
   if (!isShown) return null
   const next = steps.find(({ isDone }) => !isDone)
   return (

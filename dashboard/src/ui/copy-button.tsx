@@ -2,8 +2,8 @@ import { useSignal } from '@preact/signals'
 import { useApp } from '../app-context.ts'
 
 interface CopyButtonProps {
-  /** Text to copy, or a function if it takes time to build. */
-  readonly text: string | (() => string)
+  /** Text to copy, or a function if it takes time to build; undefined, and the button off, while it is not known. */
+  readonly text: string | (() => string) | undefined
   /** Button label: `Copy URL`. */
   readonly children: string
   readonly kind?: 'quiet' | 'primary' | 'quiet sm' | 'sm'
@@ -37,13 +37,14 @@ export function CopyButton({ text, children, kind }: CopyButtonProps) {
   const { notice } = useApp()
   const said = useSignal('')
   const onClick = async () => {
+    if (text === undefined) return
     const done = await copy(typeof text === 'string' ? text : text())
     said.value = done ? 'Copied' : 'Could not copy'
     notice.value = said.value
     setTimeout(() => (said.value = ''), 2_000)
   }
   return (
-    <button type="button" class={`btn ${kind ?? ''}`} onClick={() => void onClick()}>
+    <button type="button" class={`btn ${kind ?? ''}`} disabled={text === undefined} onClick={() => void onClick()}>
       {said.value || children}
     </button>
   )

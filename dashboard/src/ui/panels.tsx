@@ -60,6 +60,9 @@ export function Skeleton({ rows = 5 }: { rows?: number }) {
   )
 }
 
+/** Stands in for a part that may stay empty: what follows it on the page appears once this is gone. */
+export const Pending = () => <span class="pending" hidden />
+
 interface AsyncContentProps<T> {
   readonly resource: Resource<T>
   /** Subject of the error message: `The servers` could not be loaded. */

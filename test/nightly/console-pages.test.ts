@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { skip } from '../browser/browser.ts'
+import { openConsole } from '../browser/console-site.ts'
+import { walkConsole } from '../browser/console-walk.ts'
+import { startHostileConsole } from '../browser/hostile-console.ts'
+import { findShifts } from '../browser/layout-shift.ts'
+import { allLooks } from '../browser/page-checks.ts'
+import { shiftingSites } from '../browser/shifting-sites.ts'
+import { shareSetup } from '../shared-setup.ts'
+
+/** What `test/browser` checks for some pairs of width and theme, for all of them. */
+const setUp = shareSetup(async (t) => {
+  const console = await startHostileConsole(t)
+  return { console, site: await openConsole(t, console.gateway) }
+})
+
+for (const role of ['admin', 'auditor', 'user'] as const) {
+  test(`CO-08 CO-09 every page of the console in both themes and widths, for the role ${role}`, { skip }, async () => {
+    const { console, site } = await setUp()
+    await walkConsole(console, site, role, allLooks)
+  })
+}
+
+test('no page jumps while slow answers arrive, for each role and in both widths', { skip }, async (t) => {
+  const { browser, loads } = await shiftingSites(t)
+  assert.deepEqual(await findShifts(browser, loads), [])
+})
