@@ -3,6 +3,7 @@ import { qualifiedName } from '../domain/names.ts'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { resolveGroup, type Selection } from '../domain/groups.ts'
+import { secretsOfLocks, type LockSecrets, type OverrideBindings } from '../domain/overrides/tool-overrides.ts'
 import type {
   GroupConfig,
   ItemKind,
@@ -16,12 +17,14 @@ import type {
   StoredServer
 } from '../registry/model/model.ts'
 import { withMembers } from '../json/json.ts'
-import { unlistedMembers } from './item-shape.ts'
+import { unlistedMembers } from './items/item-shape.ts'
 import { appUrisOf, namingServer, removeReference, rewrittenMeta } from './app-references.ts'
-import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
-import { leftOutOf, type Problem } from './left-out.ts'
-import { taskProblem, withoutTaskSupport } from './task-support.ts'
+import { createItemNames, type ItemNames, type ToolNames } from './items/item-names.ts'
+import { leftOutOf, type Problem } from './items/left-out.ts'
+import { taskProblem, withoutTaskSupport } from './items/task-support.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from '../protocol/param-headers.ts'
+import type { OverrideSource } from './compiled-override.ts'
+import type { GroupParts, OverrideCache } from './group-parts.ts'
 import { createListingCache, createPageCache, joinListing } from './list-cache.ts'
 import type { Listing, ListingCache, PageCache } from './list-cache.ts'
 import { createPermitsBuilder, type Permits, type PolicySettings } from './permits.ts'
@@ -29,10 +32,10 @@ import { createPeopleIndexer, type People, type SignedIn } from './people.ts'
 import { createPrincipal, createPrincipalIndexer } from './principal-index.ts'
 import { hasNamedAddress, namedAddressOf } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
-import { withSkillUris, type FileTest } from './skill-entry.ts'
-import { createSkillFolders, type SkillFolders } from './skill-folders.ts'
+import { withSkillUris, type FileTest } from './items/skill-entry.ts'
+import { createSkillFolders, type SkillFolders } from './items/skill-folders.ts'
 import { withServedDefinitions, type HeldItem, type ServedItem } from './served-definitions.ts'
-import { withUsableItems, type UnusableItem } from './usable-items.ts'
+import { withUsableItems, type UnusableItem } from './items/usable-items.ts'
 import type { Caller } from './caller.ts'
 
 /** One tool, prompt, resource, template or skill of the catalog. Immutable. */
@@ -108,7 +111,11 @@ export interface ResolvedGroup {
   readonly isBare: boolean
   /** Selections by server name; a server that a group names may not exist. */
   readonly selections: ReadonlyMap<string, ServerSelection>
-  /** Hash of all selections: equal for groups with the same contents. */
+  /** Overrides by `<server>__<tool>`; a tool that a group names may not exist. */
+  readonly overrides: ReadonlyMap<string, OverrideSource>
+  /** Text for the model, before the instructions of the servers; null for none. */
+  readonly instructions: string | null
+  /** Hash of all the above: equal for groups with the same contents. */
   readonly contentHash: string
 }
 
@@ -173,6 +180,9 @@ export interface Catalog {
   readonly permits: Permits
   /** Scopes of this catalog, by the hashes of their group and permit. */
   readonly scopes: LRUCache<string, Scope>
+  /** Overrides of groups with this catalog's tools, by the hashes of the groups. */
+  readonly parts: LRUCache<string, GroupParts>
+  readonly overrides: OverrideCache
 }
 
 const uriMembers = { resource: 'uri', template: 'uriTemplate' } as const
@@ -342,16 +352,47 @@ function createServerOrFault(present: StoredServer, { toolNames, definitions }: 
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 
-/** Resolves a group's configuration, which need not be stored, to the selections of its servers. */
-export function resolveSelections(config: GroupConfig): ResolvedGroup {
+/** Returns the secrets in the locks of a stored group. Throws AppError if they cannot be decrypted. */
+export type DecryptLocks = (group: StoredGroup) => LockSecrets
+
+const noSecrets: Readonly<Record<string, string>> = {}
+
+/** Returns the overrides of a group; `secrets` is called once, when a tool with a secret is used. */
+function overridesOf({ tools }: GroupConfig, bindings: OverrideBindings, secrets: () => LockSecrets) {
+  let known: LockSecrets | undefined
+  const secretsOf = (tool: string) => () => {
+    known ??= secrets()
+    return Object.hasOwn(known, tool) ? known[tool]! : noSecrets
+  }
+  return new Map(
+    Object.entries(tools).map(([tool, override]): [string, OverrideSource] => [
+      tool,
+      { override, binding: Object.hasOwn(bindings, tool) ? bindings[tool] : undefined, secrets: secretsOf(tool) }
+    ])
+  )
+}
+
+/** Resolves a group's configuration, which need not be stored, to its tools. */
+export const resolveGroupConfig = (config: GroupConfig): ResolvedGroup =>
+  resolve(config, {}, () => secretsOfLocks(config.tools), [])
+
+function resolve(
+  config: GroupConfig,
+  bindings: OverrideBindings,
+  secrets: () => LockSecrets,
+  more: readonly unknown[]
+): ResolvedGroup {
+  const { tools, instructions } = config
   const isBare = config.tool_names === 'bare'
   const selections = new Map<string, ServerSelection>()
   for (const [server, selection] of [...resolveGroup(config)].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const { isWhole, names, without = [] } = selection
     selections.set(server, { ...selection, contentHash: digest([isWhole, [...names].sort(), [...without].sort()]) })
   }
-  const contentHash = digest([isBare, [...selections].map(([server, selection]) => [server, selection.contentHash])])
-  return { isBare, selections, contentHash }
+  const shown = Object.keys(tools).length > 0 || instructions !== null ? [tools, bindings, instructions, ...more] : []
+  const picked = [...selections].map(([server, selection]) => [server, selection.contentHash])
+  const overrides = overridesOf(config, bindings, secrets)
+  return { isBare, selections, overrides, instructions, contentHash: digest([isBare, picked, ...shown]) }
 }
 
 /**
@@ -363,6 +404,7 @@ export interface CatalogCache {
   readonly groups: WeakMap<StoredGroup, CatalogGroup>
   readonly principals: WeakMap<StoredPrincipal, Principal>
   readonly listings: ListingCache
+  readonly overrides: OverrideCache
   readonly permits: ReturnType<typeof createPermitsBuilder>
   readonly indexPrincipals: ReturnType<typeof createPrincipalIndexer>
   readonly indexPeople: ReturnType<typeof createPeopleIndexer>
@@ -373,6 +415,7 @@ export const createCatalogCache = (): CatalogCache => ({
   groups: new WeakMap(),
   principals: new WeakMap(),
   listings: createListingCache(),
+  overrides: new WeakMap(),
   permits: createPermitsBuilder(),
   indexPrincipals: createPrincipalIndexer(),
   indexPeople: createPeopleIndexer()
@@ -389,7 +432,13 @@ const buildOnce =
     return built
   }
 
-const createGroup = (stored: StoredGroup): CatalogGroup => ({ stored, ...resolveSelections(stored) })
+const createGroup =
+  (decrypt: DecryptLocks) =>
+  (stored: StoredGroup): CatalogGroup => {
+    const { bindings, sealed } = stored
+    const secrets = sealed === null ? [] : [Buffer.from(sealed).toString('base64')]
+    return { stored, ...resolve(stored, bindings, () => decrypt(stored), secrets) }
+  }
 
 /** Builds a value from each stored record; a record that fails is skipped and added to `faults`. */
 function buildEach<S extends { readonly name: string }, R>(
@@ -418,11 +467,12 @@ export function buildCatalog(
   state: RegistryState,
   cache: CatalogCache = createCatalogCache(),
   rules: ServingRules = { toolNames: 'leave-out', definitions: 'follow' },
-  policySettings: PolicySettings = { byDefault: 'allow', compileCondition: undefined }
+  policySettings: PolicySettings = { byDefault: 'allow', compileCondition: undefined },
+  decryptLocks: DecryptLocks = () => ({})
 ): Catalog {
   const servers = state.servers.map(buildOnce(cache.servers, (stored) => createServerOrFault(stored, rules)))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
-  const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup), faults)
+  const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup(decryptLocks)), faults)
   const principals = buildEach('principal', state.principals, buildOnce(cache.principals, createPrincipal), faults)
   const { clients, ...index } = cache.indexPrincipals(principals)
   const people = cache.indexPeople(state.principals, state.teams, state.tombstones)
@@ -452,7 +502,9 @@ export function buildCatalog(
     policies: state.policies,
     permits,
     pages: createPageCache(),
-    scopes: new LRUCache({ max: MAX_SCOPES })
+    scopes: new LRUCache({ max: MAX_SCOPES }),
+    parts: new LRUCache({ max: MAX_SCOPES }),
+    overrides: cache.overrides
   }
 }
 

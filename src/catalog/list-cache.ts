@@ -19,16 +19,20 @@ export function joinListing(texts: readonly string[]): Listing {
 
 export const comma = Buffer.from(',')
 
-/** Copies the entries at `indices`, in this order. A slice would keep the whole listing in memory. */
-export function pickEntries({ bytes, ends }: Listing, indices: readonly number[]): Listing {
+/**
+ * Copies entries in this order: those at an index of the listing, or new ones as UTF-8. A slice would keep the whole
+ * listing in memory.
+ */
+export function pickEntries({ bytes, ends }: Listing, entries: readonly (number | Buffer)[]): Listing {
   const pieces: Buffer[] = []
   const picked: number[] = []
   let end = -1
-  for (const index of indices) {
-    const start = index === 0 ? 0 : ends[index - 1]! + 1
+  for (const entry of entries) {
+    const piece =
+      typeof entry === 'number' ? bytes.subarray(entry === 0 ? 0 : ends[entry - 1]! + 1, ends[entry]) : entry
     if (pieces.length > 0) pieces.push(comma)
-    pieces.push(bytes.subarray(start, ends[index]))
-    end += 1 + ends[index]! - start
+    pieces.push(piece)
+    end += 1 + piece.length
     picked.push(end)
   }
   return { bytes: Buffer.concat(pieces), ends: picked }

@@ -22,7 +22,7 @@ import {
   splitNamedAddress,
   type AddressForm
 } from './resource-uris.ts'
-import { hiddenFilesOf, skillUris } from './skill-entry.ts'
+import { hiddenFilesOf, skillUris } from './items/skill-entry.ts'
 
 /** Result of resolving a resource URI. */
 export interface ResourceTarget {

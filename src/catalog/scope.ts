@@ -14,6 +14,8 @@ import {
   type Item,
   type CatalogServer
 } from './catalog.ts'
+import type { CompiledOverride } from './compiled-override.ts'
+import { partsOf, plainParts, type GroupParts } from './group-parts.ts'
 import { joinListing, pickEntries, type Listing } from './list-cache.ts'
 import { isDisabled } from './resource-owners.ts'
 import {
@@ -41,12 +43,20 @@ export interface Scope {
   readonly wholeServers: readonly CatalogServer[]
   /** True for a single server whose items keep their own names (mcp-proxy.md#bare-names). */
   readonly isBare: boolean
+  /** The group's text for the model, before the instructions of the servers; null for none. */
+  readonly instructions: string | null
+  /** True if a group gives some tools other names. */
+  readonly hasRenamedTools: boolean
   /** Returns true if an item is in scope. */
   includes(item: Item): boolean
   /** Decides on an item of `servers`: conditions on the arguments may still refuse a call. */
   decide(item: PolicyItem): Decision
   /** Decides on a resource of `servers`, listed or not, by the URI at its server. */
   decideUri(server: CatalogServer, uri: string): Decision
+  /** Returns what the group changes of a tool in scope; undefined if it is served as usual. */
+  overrideOf(item: Item): CompiledOverride | undefined
+  /** Returns the tool that has a name only here, in scope or not: a group has renamed it. */
+  renamed(name: string): Item | undefined
   /** Returns a tool or prompt by its listed name, a tool also by the name that `ownNamed` accepts. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /**
@@ -72,7 +82,13 @@ export interface Scope {
   listings(kind: ItemKind): readonly Listing[]
 }
 
-const emptyGroup: ResolvedGroup = { isBare: false, selections: new Map(), contentHash: 'nothing' }
+const emptyGroup: ResolvedGroup = {
+  isBare: false,
+  selections: new Map(),
+  overrides: new Map(),
+  instructions: null,
+  contentHash: 'nothing'
+}
 const wholePart: ServerSelection = { ...wholeServer, contentHash: '' }
 
 function hasItemIn(server: CatalogServer, part: ServerSelection): boolean {
@@ -81,17 +97,27 @@ function hasItemIn(server: CatalogServer, part: ServerSelection): boolean {
   return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
 }
 
+/** Returns an item as policies see it at the endpoint of a group. */
+const judgedItem = (parts: GroupParts, item: PolicyItem): PolicyItem => parts.of(item as Item)?.policyItem ?? item
+
 /** Returns the listing of the included tools or prompts of a server. A whole server shares its own listing. */
 function partialListing(
   { listings }: Catalog,
   server: CatalogServer,
   kind: 'tool' | 'prompt',
-  { isBare, key, includes }: { isBare: boolean; key: string; includes: (item: Item) => boolean }
+  {
+    isBare,
+    key,
+    includes,
+    parts
+  }: { isBare: boolean; key: string; includes: (item: Item) => boolean; parts: GroupParts }
 ): Listing {
   const source = server.listing(kind, isBare)
-  if (key === '') return source
-  return listings.get(`${server.name} ${kind} ${isBare} ${key}`, source, () => {
+  const ownKey = kind === 'tool' ? parts.keyOf(server) : ''
+  if (key === '' && ownKey === '') return source
+  return listings.get(`${server.name} ${kind} ${isBare} ${key} ${ownKey}`, source, () => {
     const enabled = server.items(kind).filter((item) => item.enabled)
+    if (ownKey !== '') return parts.listing(source, enabled, includes)
     return pickEntries(
       source,
       enabled.flatMap((item, index) => (includes(item) ? [index] : []))
@@ -101,6 +127,8 @@ function partialListing(
 
 function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit: Permit, contentHash: string): Scope {
   const isBare = group?.isBare ?? false
+  const parts = group ? partsOf(catalog, group) : plainParts
+  const decide = parts.isPlain ? permit.decide : (item: PolicyItem) => permit.decide(judgedItem(parts, item))
   const partOf = ({ name }: CatalogServer) =>
     permit.reach(name) === 'none' ? undefined : group ? group.selections.get(name) : wholePart
   const isWholePermit = ({ name }: CatalogServer) => permit.reach(name) === 'all'
@@ -108,7 +136,7 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     const part = item.enabled ? partOf(item.server) : undefined
     if (part === undefined || !(item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole))
       return false
-    return isVisible(permit.decide(item))
+    return !parts.isWithheld(item) && isVisible(decide(item))
   }
   const isInScope = (server: CatalogServer) => {
     const part = server.enabled ? partOf(server) : undefined
@@ -125,10 +153,17 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
   const namedUris = () => (lazyNamed ??= createNamedUris(catalog, { servers, isWhole, includes, ...access }))
   const resolve = (uri: string, guesses = true, sender?: string) =>
     !isBare && hasNamedAddress(uri) ? namedUris().resolve(uri) : uris().resolve(uri, guesses, sender)
-  const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
+  const lookUpUsual = (kind: 'tool' | 'prompt', listedName: string) => {
     if (isBare) return wholeServers[0]?.find(kind, listedName)
     const split = splitName(listedName)
     return split && catalog.server(split.server)?.find(kind, split.name)
+  }
+  const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
+    if (kind === 'prompt' || parts.isPlain) return lookUpUsual(kind, listedName)
+    const item = parts.named(listedName) ?? lookUpUsual(kind, listedName)
+    // the usual name of a renamed tool means nothing here
+    const name = item && parts.of(item)?.override.name
+    return name === undefined || name === listedName ? item : undefined
   }
   let lazyAppServers: readonly CatalogServer[] | undefined
   const appServers = () => (lazyAppServers ??= servers.filter(({ appTools }) => appTools.some(includes)))
@@ -148,7 +183,7 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
   const makeListings = (kind: ItemKind): Listing[] => {
     if (kind === 'tool' || kind === 'prompt') {
       return (kind === 'tool' ? servers : wholeServers).map((server) =>
-        partialListing(catalog, server, kind, { isBare, key: keyOf(server, kind), includes })
+        partialListing(catalog, server, kind, { isBare, key: keyOf(server, kind), includes, parts })
       )
     }
     if (kind === 'skill') return wholeServers.map((server) => uris().skills(server))
@@ -166,8 +201,15 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     servers,
     wholeServers,
     isBare,
+    instructions: group?.instructions ?? null,
+    hasRenamedTools: parts.applied.some(({ override }) => override.name !== undefined),
     includes,
-    decide: permit.decide,
+    overrideOf: parts.of,
+    renamed(name) {
+      const item = parts.named(name)
+      return item && parts.of(item)?.override.name === name ? item : undefined
+    },
+    decide,
     decideUri: (server, uri) => decideUri(permit, server, uri),
     find(kind, listedName) {
       const item = lookUp(kind, listedName) ?? (kind === 'tool' ? ownNamed(listedName) : undefined)

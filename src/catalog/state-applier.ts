@@ -1,11 +1,12 @@
 import type { RegistryState, StoredPolicy } from '../registry/model/model.ts'
-import { buildCatalog, createCatalogCache, type Catalog, type ServingRules } from './catalog.ts'
+import { buildCatalog, createCatalogCache, type Catalog, type DecryptLocks, type ServingRules } from './catalog.ts'
 import { loadConditions, type CompileCondition } from '../domain/policy/condition.ts'
 import type { PolicySettings } from './permits.ts'
 
 export interface StateApplierOptions {
   readonly catalog: () => Catalog
   readonly rules: ServingRules
+  readonly decryptLocks?: DecryptLocks
   /** Permission of users where no policy decides. */
   readonly policyDefault: PolicySettings['byDefault']
   /** Policies that are not in the registry; each replaces the stored one of its name. */
@@ -58,7 +59,7 @@ function createPolicyMerge(filePolicies: readonly StoredPolicy[], log: StateAppl
 }
 
 export function createStateApplier(options: StateApplierOptions): StateApplier {
-  const { catalog, rules, policyDefault: byDefault, filePolicies = [], swap, onApplied, log } = options
+  const { catalog, rules, decryptLocks, policyDefault: byDefault, filePolicies = [], swap, onApplied, log } = options
   const withFile = createPolicyMerge(filePolicies, log)
   const cache = createCatalogCache()
   let problem: string | undefined
@@ -79,7 +80,7 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
   const applyNow = (state: RegistryState) => {
     const startedAt = performance.now()
     const before = catalog()
-    const next = buildCatalog(state, cache, rules, { byDefault, compileCondition })
+    const next = buildCatalog(state, cache, rules, { byDefault, compileCondition }, decryptLocks)
     let failures = 0
     for (const step of [...swap(next), () => report(before, next)]) {
       try {

@@ -1,9 +1,19 @@
 import { qualifiedName } from '../domain/names.ts'
-import { canBeBare, missingNames, type GroupRules, type NameLookup } from '../domain/groups.ts'
+import { canBeBare, missingNames, type NameLookup } from '../domain/groups.ts'
 import { invalid, notFound } from '../lib/errors.ts'
-import type { GroupConfig } from '../registry/model/model.ts'
+import type { GroupConfig, StoredGroup } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { Catalog, CatalogGroup } from '../catalog/catalog.ts'
+import { maskLocks, type ToolOverrides } from '../domain/overrides/tool-overrides.ts'
+import { resolveGroupConfig, type Catalog, type CatalogGroup, type ResolvedGroup } from '../catalog/catalog.ts'
+import { partsOf, type WithheldTool } from '../catalog/group-parts.ts'
+import {
+  bindTools,
+  checkBudget,
+  checkOverrides,
+  definitionsText,
+  staleTools,
+  withStoredSecrets
+} from './group-tools.ts'
 import { auditChange } from './audit-change.ts'
 import { refuseIfDenied } from './named-by-policies.ts'
 import type { Caller } from '../catalog/caller.ts'
@@ -17,7 +27,17 @@ export interface GroupRecord {
   readonly included_servers: readonly string[]
   readonly excluded_tools: readonly string[]
   readonly tool_names?: 'bare'
-  /** Names in the lists that do not exist now. */
+  /** Text for the model. */
+  readonly instructions?: string
+  /** Limit of the estimated tokens. */
+  readonly max_tokens?: number
+  /** Overrides with `***` for secrets; absent, like the two lists, if there are none. */
+  readonly tools?: ToolOverrides
+  /** Tools whose definitions have changed since their overrides were saved. */
+  readonly stale?: readonly string[]
+  /** Tools that are withheld because their overrides cannot be applied. */
+  readonly broken?: readonly WithheldTool[]
+  /** Names in the lists and overrides that do not exist now. */
   readonly missing: readonly string[]
 }
 
@@ -30,14 +50,18 @@ export interface Groups {
   get(name: string): GroupRecord
   /** Tests if a group exists and, for a caller, if the group contains a server that the caller may use. */
   has(name: string, caller?: Caller): boolean
-  /** Creates a group. 400 names every unknown tool and server, 409. */
+  /** Creates a group. 400 names every unknown tool and server, 409 also for too many tokens. */
   create(caller: Caller, config: GroupConfig): Promise<GroupRecord>
-  /** Replaces a group's configuration. Names that it already had may be missing by now. 400, 404. */
+  /** Replaces a group's configuration. Names that it already had may be missing by now. 400, 404, 409 for too many tokens. */
   replace(caller: Caller, config: GroupConfig): Promise<{ before: GroupRecord; after: GroupRecord }>
   /** Removes a group and ends its sessions and streams. 404, 409 if a policy that denies names it. */
   remove(caller: Caller, name: string): Promise<void>
   /** Returns the qualified names of the tools that the group's endpoint lists now, in list order. 404. */
   effectiveTools(name: string): string[]
+  /** Returns what the group's endpoint lists now, with estimated tokens, as JSON text of `EffectiveDefinitions`. 404. */
+  definitions(name: string): string
+  /** Returns the same for a group that need not be stored; `***` stands for secrets of the stored one. 400. */
+  preview(config: GroupConfig): string
 }
 
 /** Returns look-ups of the servers and tools that exist in a catalog. */
@@ -52,9 +76,13 @@ const unknownNames = (kind: string, names: readonly string[]): string[] =>
     : [`unknown ${kind}${names.length > 1 ? 's' : ''}: ${names.map((n) => JSON.stringify(n)).join(', ')}`]
 
 /** Throws a 400 AppError for unknown names. Names that the group already had may have been removed since. */
-function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): void {
+function checkNames(catalog: Catalog, rules: GroupConfig, before?: GroupConfig): void {
   const { hasServer, hasTool } = namesIn(catalog)
-  const tools = new Set([...(before?.included_tools ?? []), ...(before?.excluded_tools ?? [])])
+  const tools = new Set([
+    ...(before?.included_tools ?? []),
+    ...(before?.excluded_tools ?? []),
+    ...Object.keys(before?.tools ?? {})
+  ])
   const servers = new Set(before?.included_servers)
   const unknown = missingNames(rules, {
     hasServer: (name) => servers.has(name) || hasServer(name),
@@ -72,9 +100,15 @@ export function checkBare(config: GroupConfig): void {
   )
 }
 
-function groupRecord(config: GroupConfig, known: NameLookup): GroupRecord {
+function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup): GroupRecord {
   const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
-  const { tools, servers } = missingNames(config, known)
+  const { instructions, max_tokens, tools: overrides } = config
+  const { tools, servers } = missingNames(config, namesIn(catalog))
+  const views = {
+    tools: maskLocks(overrides),
+    stale: staleTools(catalog, group),
+    broken: partsOf(catalog, group).withheld
+  }
   return {
     name,
     ...(description === null ? {} : { description }),
@@ -82,17 +116,30 @@ function groupRecord(config: GroupConfig, known: NameLookup): GroupRecord {
     included_servers,
     excluded_tools,
     ...(tool_names === 'bare' ? { tool_names } : {}),
+    ...(instructions === null ? {} : { instructions }),
+    ...(max_tokens === null ? {} : { max_tokens }),
+    ...(Object.keys(overrides).length === 0 ? {} : views),
     missing: [...tools, ...servers]
   }
 }
 
-export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Groups {
+export function createGroups(registry: Pick<Registry, 'write' | 'decryptLocks'>, catalog: () => Catalog): Groups {
   const find = (name: string): CatalogGroup => {
     const group = catalog().group(name)
     if (!group) throw notFound('tool group', name)
     return group
   }
-  const record = (config: GroupConfig): GroupRecord => groupRecord(config, namesIn(catalog()))
+  const record = (config: GroupConfig, group = resolveGroupConfig(config)): GroupRecord =>
+    groupRecord(catalog(), config, group)
+  const storedRecord = (group: CatalogGroup) => record(group.stored, group)
+  /** Returns the configuration with its secrets. Throws AppError unless it can be stored. */
+  const check = (given: GroupConfig, before?: StoredGroup): GroupConfig => {
+    checkBare(given)
+    checkNames(catalog(), given, before)
+    const config = withStoredSecrets(given, () => (before ? registry.decryptLocks(before) : {}))
+    checkOverrides(catalog(), config)
+    return config
+  }
 
   const has = (name: string, caller?: Caller): boolean => {
     const found = catalog().group(name)
@@ -107,28 +154,34 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
   }
 
   return {
-    list: () => catalog().groups.map(({ stored }) => record(stored)),
+    list: () => catalog().groups.map(storedRecord),
     visible(caller) {
       const names = catalog().groups.map(({ stored }) => stored.name)
       return caller.kind === 'user' ? names.filter((name) => has(name, caller)) : names
     },
-    get: (name) => record(find(name).stored),
+    get: (name) => storedRecord(find(name)),
     has,
 
-    async create(caller, config) {
-      checkBare(config)
-      checkNames(catalog(), config)
-      await registry.write(auditChange(caller, 'tool_group.create', config.name), (tx) => tx.groups.create(config))
+    async create(caller, given) {
+      const config = check(given)
+      checkBudget(catalog(), config)
+      const bindings = bindTools(catalog(), config)
+      const by = auditChange(caller, 'tool_group.create', config.name)
+      await registry.write(by, (tx) => tx.groups.create(config, bindings))
       return record(config)
     },
 
-    async replace(caller, config) {
-      const { stored } = find(config.name)
-      checkBare(config)
-      checkNames(catalog(), config, stored)
+    async replace(caller, given) {
+      const group = find(given.name)
+      const config = check(given, group.stored)
+      checkBudget(catalog(), config)
+      const old = storedRecord(group)
+      const bindings = bindTools(catalog(), config, group.stored)
       const by = auditChange(caller, 'tool_group.replace', config.name)
-      const before = await registry.write(by, (tx) => tx.groups.replace(config))
-      return { before: record(before), after: record(config) }
+      const before = await registry.write(by, (tx) => tx.groups.replace(config, bindings))
+      // those two lists are known of the group in the catalog alone
+      const { stale, broken } = old
+      return { before: { ...record(before), ...(stale && { stale, broken }) }, after: record(config) }
     },
 
     async remove(caller, name) {
@@ -142,6 +195,13 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
       const scope = scopeFor(catalog(), find(name))
       const tools = scope.servers.flatMap((server) => server.items('tool').filter((item) => scope.includes(item)))
       return tools.map(({ publicName }) => publicName)
+    },
+
+    definitions: (name) => definitionsText(catalog(), find(name)),
+
+    preview(given) {
+      const config = check(given, catalog().group(given.name)?.stored)
+      return definitionsText(catalog(), resolveGroupConfig(config))
     }
   }
 }

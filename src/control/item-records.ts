@@ -4,7 +4,7 @@ import { members } from '../json/json.ts'
 import { addressOf, aliasOf, hasNamedAddress } from '../catalog/resource-uris.ts'
 import { mayBeAlias, resourceOf } from '../catalog/resource-resolution.ts'
 import { anyByUri } from '../catalog/item-lookup.ts'
-import type { SkillEntry } from '../catalog/skill-entry.ts'
+import type { SkillEntry } from '../catalog/items/skill-entry.ts'
 import type { RestView } from './rest-view.ts'
 
 /** REST's names of members that MCP writes in camelCase (http-contract.md#tool-record). */

@@ -5,7 +5,7 @@ import type { LeftOutItem } from '../schemas/left-out.ts'
 import { isAdministrator, isAuditor } from '../domain/access/access.ts'
 import { messageFor, type Caller } from '../catalog/caller.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
-import { leftOutCount } from '../catalog/left-out.ts'
+import { leftOutCount } from '../catalog/items/left-out.ts'
 
 /** Items of a server's lists that are not served; both members are absent if there are none. */
 export interface LeftOutRecord {

@@ -66,13 +66,16 @@ export interface NameLookup {
   hasTool(server: string, name: string): boolean
 }
 
-/** Returns the names in the rules that no longer exist, each once. */
-export function missingNames(rules: GroupRules, known: NameLookup): { tools: string[]; servers: string[] } {
+/** Returns the names in the rules and overrides that no longer exist, each once. */
+export function missingNames(
+  rules: GroupRules & { readonly tools?: Readonly<Record<string, unknown>> },
+  known: NameLookup
+): { tools: string[]; servers: string[] } {
   const isMissing = (qualified: string) => {
     const split = splitName(qualified)
     return !split || !known.hasTool(split.server, split.name)
   }
-  const tools = new Set([...rules.included_tools, ...rules.excluded_tools])
+  const tools = new Set([...rules.included_tools, ...rules.excluded_tools, ...Object.keys(rules.tools ?? {})])
   const servers = new Set(rules.included_servers)
   return {
     tools: [...tools].filter(isMissing),

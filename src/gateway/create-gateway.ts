@@ -21,6 +21,7 @@ import type { People } from '../catalog/people.ts'
 import type { SigningKey } from '../registry/model/model.ts'
 import { createRegistration, type SignIns } from '../control/registration.ts'
 import { createServers, type Servers } from '../control/servers.ts'
+import { groupTokens, watchGroupBudgets } from './group-budgets.ts'
 import { createServerWatching, type ServerWatching } from './server-watching.ts'
 import { clientDocument } from '../upstream/oauth/client-document.ts'
 import { createSignInSessions, type SignInSessions } from '../control/sign-in.ts'
@@ -178,6 +179,7 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
     callsAwaitingProcess: connections.waitingForProcess,
     parkedCalls: mcpSide.downstream.parkedCalls,
     catalogVersion: Number(base.live.current.version),
+    groupTokens: groupTokens(base.live.current),
     breakers: upstreams.breakers(),
     health: base.live.current.servers.flatMap(({ name, enabled }) => {
       const contact = enabled ? upstreamSide.health.get(name) : undefined
@@ -246,6 +248,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   const applier = createStateApplier({
     catalog: () => live.current,
     rules: { toolNames: config.toolNames, definitions: config.definitions },
+    decryptLocks: registry.decryptLocks,
     policyDefault: config.policyDefault,
     filePolicies: options.filePolicies,
     swap: live.replace,
@@ -255,6 +258,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   const tokenExpiry = createTokenExpiry(() => applier.reapply())
   live.onChange('release', ({ next }) => tokenExpiry.schedule(next.nextExpiry))
   const lapses = setInterval(live.endLapsedSignIns, LAPSE_CHECK_MS).unref()
+  watchGroupBudgets(live, log)
   // every change has its row in the audit log
   live.onChange('notify', ({ previous, next }) => events.publish('audit', ...changedKinds(previous, next)))
   registry.auditRows.onStored = () => events.publish('audit')

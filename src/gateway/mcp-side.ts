@@ -82,7 +82,8 @@ export function createMcpSide(
   const approvals = {
     gate: createApprovalGate({
       store: registry.approvals,
-      onRequest: (approval, args, { server }) => webhook?.tell(approval, shownArguments(args, redactorOf(server)))
+      onRequest: (approval, { args = '{}', item, secrets }) =>
+        webhook?.tell(approval, shownArguments(args, redactorOf(item.server), secrets?.names))
     }),
     waits: createApprovalWaits(registry.approvals)
   }

@@ -18,6 +18,8 @@ export interface GatewayStats {
   /** Calls that wait for input from their callers. */
   readonly parkedCalls: number
   readonly catalogVersion: number
+  /** Estimated tokens of the tools of each group. */
+  readonly groupTokens: readonly (readonly [group: string, tokens: number])[]
   /** Circuit breakers of servers that have been called. */
   readonly breakers: readonly (readonly [server: string, state: BreakerState])[]
   /** Enabled servers that this process has contacted, and whether the last contact succeeded. */

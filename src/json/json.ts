@@ -429,3 +429,24 @@ export function withMembers(
   }
   return `{${parts.join(',')}}`
 }
+
+/**
+ * Returns an object's JSON text with some members replaced or added (string), or removed (null). All other members keep
+ * their order and exact text; new ones come last.
+ */
+export function editMembers(
+  text: string,
+  changes: ReadonlyMap<string, string | null>,
+  found: readonly Member[] = members(text)
+): string {
+  const parts: string[] = []
+  const added = new Map(changes)
+  for (const { key, keyStart, start, end } of found) {
+    added.delete(key)
+    const change = changes.get(key)
+    if (change === null) continue
+    parts.push(change === undefined ? text.slice(keyStart, end) : `${text.slice(keyStart, start)}${change}`)
+  }
+  for (const [key, change] of added) if (change !== null) parts.push(`${JSON.stringify(key)}:${change}`)
+  return `{${parts.join(',')}}`
+}

@@ -6,17 +6,20 @@ import { declaredExtension } from '../catalog/extensions.ts'
 import { SKILLS_EXTENSION } from '../domain/mcp-constants.ts'
 import { errorCode } from '../upstream/era-bridge.ts'
 import type { Item, CatalogServer } from '../catalog/catalog.ts'
+import type { CompiledOverride } from '../catalog/compiled-override.ts'
+import { ArgumentsRefused } from '../catalog/overrides/edit-arguments.ts'
 import type { CallSurface, ClientCalls } from '../upstream/client-calls.ts'
 import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protocol/param-headers.ts'
 import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
-import type { Payload } from '../json/payload.ts'
+import { Payload } from '../json/payload.ts'
+import type { LockedSecrets } from '../domain/secrets/locked-secrets.ts'
 import { isVisible, resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
 import { type Scope } from '../catalog/scope.ts'
 import { allowedByDefault, dependsOnCall } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { checkResource, refuseByPolicy, stepUp } from './policy-refusals.ts'
-import type { FileTest } from '../catalog/skill-entry.ts'
+import type { FileTest } from '../catalog/items/skill-entry.ts'
 import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer } from '../upstream/transport/call.ts'
@@ -31,7 +34,7 @@ import type { ClientInfoCache } from './messages/client-info.ts'
 import { decodeHeader, headerMismatch } from './messages/era.ts'
 import type { ResourceLinks } from './messages/resource-links.ts'
 import { noCacheHints, refuse, stringParam, type Method, type Methods, type ResultSender } from './method.ts'
-import { codes, paramsFragment } from '../protocol/jsonrpc.ts'
+import { callFragment, codes, paramsFragment } from '../protocol/jsonrpc.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 
 const noHeaders: readonly string[] = []
@@ -39,13 +42,18 @@ const inputRoundChanges = { inputResponses: null, requestState: null }
 
 /**
  * Checks the parameter headers of a modern request and returns the headers to send upstream
- * (mcp-proxy.md#parameter-headers).
+ * (mcp-proxy.md#parameter-headers). `edited`: JSON text of the arguments to send, if they differ from those given.
  */
-function paramHeaders({ era, message, headers }: RequestContext, { paramHeaders: params }: Item): readonly string[] {
+function paramHeaders(
+  { era, message, headers }: RequestContext,
+  { paramHeaders: params }: Item,
+  edited: string | undefined
+): readonly string[] {
   if (params.headers.length === 0) return era === 'legacy' ? noHeaders : otherParamHeaders(params, headers)
-  const args = message.param('arguments')
+  const given = message.param('arguments')
+  const args: unknown = edited === undefined ? given : JSON.parse(edited)
   if (era === 'legacy') return paramHeaderPairs(params, args)
-  const wrong = mismatchedHeader(params, args, headers, decodeHeader)
+  const wrong = mismatchedHeader(params, given, headers, decodeHeader)
   if (wrong) throw headerMismatch(message.id, wrong.header, wrong.given, wrong.body)
   return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
 }
@@ -62,6 +70,26 @@ const mayTryUndeclared = (
 ) => chooseEra(negotiation, stored, era) === 'legacy' && hasMethod(negotiation, method) !== false
 
 const argumentsOf = ({ message }: RequestContext) => valueOf(message.text, message.paramMembers, 'arguments')
+
+/**
+ * Returns the arguments of a call as its group's override makes them; undefined if it leaves them as they are. Throws
+ * ProtocolError if the caller must not send what it sent.
+ */
+function editedArguments(context: RequestContext, override: CompiledOverride | undefined): string | undefined {
+  if (!override?.editArguments) return undefined
+  try {
+    return override.editArguments(argumentsOf(context))
+  } catch (error) {
+    if (!(error instanceof ArgumentsRefused)) throw error
+    const { argument } = error
+    throw refuse(context, `Invalid params: ${error.message}`, argument === undefined ? undefined : { argument })
+  }
+}
+
+/** Returns the target of a call whose answer must not tell the caller what the group has locked to a secret. */
+function withHiddenSecrets(target: McpTarget, secrets: LockedSecrets | undefined): McpTarget {
+  return secrets ? { ...target, hide: (body) => Payload.of(secrets.redact(body.toString())) } : target
+}
 
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
@@ -106,24 +134,30 @@ export class TargetResolver {
     if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(context, 'Invalid params: "arguments" must be an object')
     }
+    const override = kind === 'tool' ? scope.overrideOf(item) : undefined
+    if (override?.secrets) observation.hideSecrets(override.secrets)
+    const edited = editedArguments(context, override)
     const decision = scope.decide(item)
     // most calls need no policy that looks at arguments: these are not searched for
-    const args = dependsOnCall(decision) ? argumentsOf(context) : undefined
+    const sent = () => edited ?? argumentsOf(context)
+    const args = dependsOnCall(decision) ? sent() : undefined
     const outcome =
       decision === allowedByDefault ? undefined : this.#options.policies.outcomeOf(context, item, decision, args)
-    if (outcome?.denial) return this.#refuse(item, context, observation, outcome.denial)
-    const target = this.#target(kind, context, item)
-    return outcome?.ask ? { ...target, ask: { rule: outcome.ask, item, args } } : target
+    if (outcome?.denial) return this.#refuse(item, context, observation, outcome.denial, sent())
+    const secrets = override?.secrets
+    const target = withHiddenSecrets(this.#target(kind, context, item, edited), secrets)
+    return outcome?.ask ? { ...target, ask: { rule: outcome.ask, item, args, secrets } } : target
   }
 
   /** Returns the target of a call that may run. */
-  #target(kind: 'tool' | 'prompt', context: RequestContext, item: Item): McpTarget {
+  #target(kind: 'tool' | 'prompt', context: RequestContext, item: Item, edited: string | undefined): McpTarget {
     const { message } = context
     const { name, server } = item
     const round = this.#inputRoundChanges(context, server)
     const own = { name: JSON.stringify(name) }
-    const fragment = paramsFragment(message, round ? { ...own, ...round } : own)
-    const headers = paramHeaders(context, item)
+    const changes = round ? { ...own, ...round } : own
+    const fragment = edited === undefined ? paramsFragment(message, changes) : callFragment(message, changes, edited)
+    const headers = paramHeaders(context, item, edited)
     const acceptsTask = kind === 'tool' && context.taskCapabilities !== undefined
     if (!acceptsTask) return { server, members: fragment, name, headers }
     return { server, members: fragment, name, headers, acceptsTask, replace: this.#options.newTasks(context, item) }
@@ -198,9 +232,15 @@ export class TargetResolver {
   }
 
   /** Answers a tool's call that a policy refuses; throws ProtocolError for a prompt, or if more scopes would help. */
-  #refuse({ kind, server }: Item, context: RequestContext, observation: Observation, denial: PolicyDenial): undefined {
+  #refuse(
+    { kind, server }: Item,
+    context: RequestContext,
+    observation: Observation,
+    denial: PolicyDenial,
+    args: string | undefined
+  ): undefined {
     const { redactorOf } = this.#options
-    observation.keepRefused(argumentsOf(context), (text) => redactorOf(server)(text))
+    observation.keepRefused(args, (text) => redactorOf(server)(text))
     if (kind === 'prompt') throw refuseByPolicy(context, denial)
     const error = stepUp(context, denial)
     if (error) throw error
@@ -223,8 +263,9 @@ export class TargetResolver {
     observation?: Observation
   ) {
     const { refusals, redactorOf } = this.#options
-    const ownNamed = kind === 'tool' ? context.scope.ownNamed(name) : undefined
-    const server = refusals.auditOutOfScope(context, kind, ownNamed?.publicName ?? name)
+    const { scope } = context
+    const meant = kind === 'tool' ? (scope.renamed(name) ?? scope.ownNamed(name)) : undefined
+    const server = refusals.auditOutOfScope(context, kind, meant?.publicName ?? name)
     if (server) observation?.keepRefused(argumentsOf(context), (text) => redactorOf(server)(text))
     return refuse(context, `Unknown ${kind}: ${name}`, data)
   }

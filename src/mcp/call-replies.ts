@@ -25,11 +25,18 @@ export interface McpTarget extends CallTarget {
   readonly replace?: ((result: Payload) => MemberChanges | undefined) | undefined
   /** Applied to a result last, before it is sent. */
   readonly rewrite?: ((result: Payload) => Payload) | undefined
+  /** Removes what the caller must not read from an answer before anything else reads it. */
+  readonly hide?: (body: Payload) => Payload
   /** Set if the call may run only after a yes; absent otherwise. */
   readonly ask?: Ask
   /** Handles an error response; returns false to let the error be sent. */
   readonly onError?: (answer: Answer) => boolean
 }
+
+const withHidden = (answered: UpstreamAnswer, hide: (body: Payload) => Payload): UpstreamAnswer => ({
+  ...answered,
+  answer: { ...answered.answer, body: readAnswer(() => hide(answered.answer.body)) }
+})
 
 /** Methods whose results may contain resource links. */
 const methodsWithLinks = new Set(['tools/call', 'prompts/get'])
@@ -52,10 +59,11 @@ export class CallReplies {
   }
 
   /** Records and sends the server's response. Throws UpstreamFailure if it is malformed. */
-  sendAnswer(context: RequestContext, target: McpTarget, received: UpstreamAnswer): void {
+  sendAnswer(context: RequestContext, target: McpTarget, answered: UpstreamAnswer): void {
     const { reply, message, era, scope, caller } = context
     const { method } = message
     const { server, rewrite, acceptsTask = false, replace } = target
+    const received = target.hide ? withHidden(answered, target.hide) : answered
     const hasLinks = methodsWithLinks.has(method)
     const hasUris = hasLinks && hasUriKey(received.answer.body)
     const forwarded = hasLinks ? nameApps(received, server, scope.isBare, hasUris) : received

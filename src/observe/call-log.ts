@@ -1,5 +1,6 @@
 import { MODERN_VERSION } from '../domain/mcp-constants.ts'
 import { isPolicyScope } from '../domain/access/access.ts'
+import { maskArgumentsNamed } from '../domain/secrets/locked-secrets.ts'
 import { maskSecrets, maskSecretText } from '../domain/secrets/redaction.ts'
 import { escapeText } from '../domain/text/text.ts'
 import { IMPLIED_REVISION, defaultValues, type CallRow } from '../registry/logs/calls.ts'
@@ -87,20 +88,25 @@ function rowOf(call: CallObservation): CallRow {
   }
 }
 
-function contentOf(json: string, redact: (text: string) => string): string | undefined {
+function contentOf(
+  json: string,
+  redact: (text: string) => string,
+  secretNames: readonly string[] = []
+): string | undefined {
   if (json.length > MAX_READ) return undefined
   try {
-    return truncated(redact(JSON.stringify(maskSecrets(JSON.parse(json)))), MAX_CONTENT)
+    const shown = maskSecrets(maskArgumentsNamed(JSON.parse(json), secretNames))
+    return truncated(redact(JSON.stringify(shown)), MAX_CONTENT)
   } catch {
     return undefined
   }
 }
 
-function argumentsOf({ params, redact, refusedArguments }: CallObservation): string | undefined {
-  if (refusedArguments !== undefined) return contentOf(refusedArguments, redact)
+function argumentsOf({ params, redact, refusedArguments, secretArguments }: CallObservation): string | undefined {
+  if (refusedArguments !== undefined) return contentOf(refusedArguments, redact, secretArguments)
   if (params === '' || params.length > MAX_READ) return undefined
   const { arguments: given } = JSON.parse(`{${params}}`) as { arguments?: unknown }
-  return given === undefined ? undefined : contentOf(JSON.stringify(given), redact)
+  return given === undefined ? undefined : contentOf(JSON.stringify(given), redact, secretArguments)
 }
 
 function withTail(row: CallRow, call: CallObservation): CallRow {

@@ -1,4 +1,5 @@
 import { TASK } from '../domain/mcp-constants.ts'
+import type { LockedSecrets } from '../domain/secrets/locked-secrets.ts'
 import type { Effect, Mode } from '../domain/policy/rule.ts'
 import type { Transport } from '../domain/transports.ts'
 import { AppError } from '../lib/errors.ts'
@@ -63,6 +64,8 @@ export interface CallObservation {
   readonly params: string
   /** JSON text of the arguments of a call of an item that the caller may not use; undefined for all others. */
   readonly refusedArguments?: string | undefined
+  /** Names of arguments that nobody may read; absent for none. */
+  readonly secretArguments?: readonly string[]
   /** JSON of the result, or null. Owned by the call: observers must not retain it. */
   readonly result: Payload | null
   /** Redacts the server's secrets in a text. */
@@ -167,6 +170,7 @@ function logMessageOf(error: unknown): string | undefined {
 }
 
 const identity = (text: string) => text
+const noNames: readonly string[] = []
 
 /** Record of a call in progress. A class, because every call creates one. */
 export class Observation implements CallObservation {
@@ -193,6 +197,8 @@ export class Observation implements CallObservation {
   refusedArguments: string | undefined = undefined
   result: Payload | null = null
   redact: (text: string) => string = identity
+  secretArguments: readonly string[] = noNames
+  #redactLocks: (text: string) => string = identity
   #heldMs = 0
   #heldSince = 0
   #upstreamSince = 0
@@ -227,7 +233,19 @@ export class Observation implements CallObservation {
   /** Keeps the arguments of a call of an item that the caller may not use, as JSON text; `redact` removes the server's secrets. */
   keepRefused(args: string | undefined, redact: (text: string) => string): void {
     this.refusedArguments = args
+    this.#setRedactor(redact)
+  }
+
+  /** Keeps the values of arguments that a group locks to secrets out of the call log. */
+  hideSecrets({ names, redact }: LockedSecrets): void {
+    this.secretArguments = names
+    this.#redactLocks = redact
     this.redact = redact
+  }
+
+  #setRedactor(redact: (text: string) => string): void {
+    const redactLocks = this.#redactLocks
+    this.redact = redactLocks === identity ? redact : (text) => redactLocks(redact(text))
   }
 
   /** Stops the clock while the caller is asked for input. */
@@ -250,7 +268,7 @@ export class Observation implements CallObservation {
 
   /** Starts measuring `upstreamMs`. */
   startUpstream(redact: (text: string) => string, mode: SessionMode): void {
-    this.redact = redact
+    this.#setRedactor(redact)
     this.mode = mode
     this.#upstreamSince = performance.now() - this.#heldMs
   }

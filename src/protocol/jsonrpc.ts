@@ -327,6 +327,13 @@ export function readMessage(text: string, limits: MessageLimits): Message {
   return toMessage(text, found, limits)
 }
 
+/** Does the same as `paramsFragment` for a call whose arguments are replaced. `args`: JSON text of the arguments object. */
+export function callFragment(message: Message, changes: Readonly<Record<string, string | null>>, args: string): string {
+  const fragment = paramsFragment(message, { ...changes, arguments: args })
+  if (message.has('arguments')) return fragment
+  return fragment === '' ? `"arguments":${args}` : `${fragment},"arguments":${args}`
+}
+
 /**
  * Returns the members of `params` except `_meta` as JSON text without braces. `changes` replaces values by key; `null`
  * removes a member.

@@ -32,6 +32,8 @@ export interface ApprovalRequest {
   readonly definition: string
   /** JSON text of the arguments object. */
   readonly args: string
+  /** Names of arguments that nobody may read. */
+  readonly secretArguments: readonly string[]
   readonly validMs: number
   readonly uses: number
   readonly address?: string | undefined
@@ -63,6 +65,14 @@ export interface StoredApproval {
 /** A request with its arguments as JSON text. */
 export interface ApprovalWithArguments extends StoredApproval {
   readonly args: string
+  /** Names of arguments that nobody may read. */
+  readonly secretArguments: readonly string[]
+}
+
+/** What is encrypted of a request; older ones have no list. */
+interface SealedRequest {
+  readonly args: string
+  readonly secretArguments?: readonly string[]
 }
 
 /** Decision on a request. */
@@ -154,6 +164,8 @@ const fromRow = (row: Row): StoredApproval => ({
   reason: row.reason
 })
 
+const sealedPart = ({ args, secretArguments }: ApprovalRequest): SealedRequest => ({ args, secretArguments })
+
 const locationOf = (id: string) => ({ table: 'approvals', row: id, column: 'sealed' })
 const now = sql<Date>`now()`
 const after = (ms: number) => sql<Date>`now() + make_interval(secs => ${ms / 1_000}::float8)`
@@ -230,8 +242,9 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
   const notify = (trx: Db, id: string) =>
     shouldNotify ? sql`select pg_notify(${APPROVALS_CHANNEL}, ${id})`.execute(trx) : undefined
   const open = ({ sealed, ...row }: Row & { readonly sealed: Uint8Array }): ApprovalWithArguments => {
-    const { args } = decryptJson<{ args: string }>(keys, sealed, locationOf(row.id), 'a request for approval')
-    return { ...fromRow(row), args }
+    const opened = decryptJson<SealedRequest>(keys, sealed, locationOf(row.id), 'a request for approval')
+    const { args, secretArguments = [] } = opened
+    return { ...fromRow(row), args, secretArguments }
   }
   const store = async (trx: Db, database: string, request: ApprovalRequest): Promise<Row> => {
     const { id, rule, ruleHash, actor, callerKey, callerCredential, endpoint, server, item, digest, definition } =
@@ -242,7 +255,7 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
         ...{ id, at: now, expires_at: after(request.validMs), status: 'pending' as const, rule, rule_hash: ruleHash },
         ...{ caller_kind: actor.kind, caller: actor.name, caller_key: callerKey },
         ...{ caller_credential: callerCredential ?? null, endpoint, server, item, digest, definition },
-        sealed: encryptJson(requireEncryptionKeys(keys, database), { args: request.args }, locationOf(id)),
+        sealed: encryptJson(requireEncryptionKeys(keys, database), sealedPart(request), locationOf(id)),
         uses_left: request.uses
       })
       .returning(columns)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { PRODUCT } from '../domain/product.ts'
+import type { LockSecrets } from '../domain/overrides/tool-overrides.ts'
 import type { CallCause, CallEntry, CausesQuery } from '../schemas/call.ts'
 import { createAttemptRecorder } from './logs/attempts.ts'
 import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './logs/audit.ts'
@@ -40,6 +41,7 @@ import type {
   RegistryState,
   ServerConfig,
   ServerSecrets,
+  StoredGroup,
   StoredServer
 } from './model/model.ts'
 import { createOAuthSessions, type OAuthSessions } from './repositories/oauth-sessions.ts'
@@ -67,6 +69,7 @@ import { rotateKeys, type Rotation } from './rotation.ts'
 import { createRowQueue, type QueueState } from './logs/row-queue.ts'
 import type { MasterKeys } from './crypto/envelope-encryption.ts'
 import { databaseKeyId, requireEncryptionKeys } from './crypto/encryption-keys.ts'
+import { decryptLocks } from './crypto/lock-secrets.ts'
 import { decryptSecrets } from './crypto/server-secrets.ts'
 import { readVersion } from './state.ts'
 import {
@@ -164,6 +167,8 @@ export interface Registry {
   catchUp(): Promise<void>
   /** Decrypts a server's secrets. Throws a 503 AppError (`secrets_unreadable`) if they cannot be decrypted. */
   decryptSecrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
+  /** Decrypts the secrets in the locks of a group. Throws an AppError if that fails. */
+  decryptLocks(group: Pick<StoredGroup, 'name' | 'sealed'>): LockSecrets
   /**
    * Returns registration inputs with their secrets, ordered by name (http-contract.md#registration-input). `reader` is
    * recorded in the audit log.
@@ -308,6 +313,17 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
   })
   /** Rows already reported as undecryptable, so that each is reported once instead of at every use */
   const reportedSecrets = new WeakSet<Uint8Array>()
+  const reportingUnreadable = <T>(owner: Pick<StoredServer, 'name' | 'sealed'>, decrypt: () => T): T => {
+    try {
+      return decrypt()
+    } catch (error) {
+      if (owner.sealed && !reportedSecrets.has(owner.sealed)) {
+        reportedSecrets.add(owner.sealed)
+        refusalLog.recordFailure('secrets.unreadable', owner.name, (error as Error).message)
+      }
+      throw error
+    }
+  }
   const calls = createRowQueue<CallRow>({
     async write(rows) {
       await withErrorTranslation(() => recordCalls(db, rows))
@@ -347,17 +363,8 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       const version = await withErrorTranslation(() => readVersion(db))
       await sync.waitForVersion(version, queryTimeoutMs)
     },
-    decryptSecrets(server) {
-      try {
-        return decryptSecrets(keys, server)
-      } catch (error) {
-        if (server.sealed && !reportedSecrets.has(server.sealed)) {
-          reportedSecrets.add(server.sealed)
-          refusalLog.recordFailure('secrets.unreadable', server.name, (error as Error).message)
-        }
-        throw error
-      }
-    },
+    decryptSecrets: (server) => reportingUnreadable(server, () => decryptSecrets(keys, server)),
+    decryptLocks: (group) => reportingUnreadable(group, () => decryptLocks(keys, group)),
     configs: (reader) =>
       withErrorTranslation(async () => {
         if (reader) await insertAction(db, reader)

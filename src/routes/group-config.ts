@@ -1,4 +1,7 @@
+import type { FastifyRequest } from 'fastify'
+import { hasInexactNumber } from '../json/numbers.ts'
 import { invalid } from '../lib/errors.ts'
+import { bodyTextOf } from '../plugins/json-body.ts'
 import { groupAddresses } from '../catalog/endpoint.ts'
 import type { GroupRecord } from '../control/groups.ts'
 import type { GroupConfig } from '../registry/model/model.ts'
@@ -13,8 +16,16 @@ export const toGroupConfig = (name: string, input: ToolGroupReplacement): GroupC
   included_tools: unique(input.included_tools),
   included_servers: unique(input.included_servers),
   excluded_tools: unique(input.excluded_tools),
-  tool_names: input.tool_names ?? 'qualified'
+  tool_names: input.tool_names ?? 'qualified',
+  tools: input.tools ?? {},
+  instructions: input.instructions || null,
+  max_tokens: input.max_tokens ?? null
 })
+
+/** Throws AppError 400 for numbers in a body that would not be stored as they were sent: a lock must be exact. */
+export function requireExactNumbers(request: FastifyRequest): void {
+  if (hasInexactNumber(bodyTextOf(request))) throw invalid('a number of the body is too large, or has too many digits')
+}
 
 /** Converts the input for the group named in the path. Throws AppError 400 if the body names another group. */
 export function toReplacement(name: string, input: ToolGroupReplacement): GroupConfig {

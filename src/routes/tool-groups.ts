@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import type { GroupRecord } from '../control/groups.ts'
 import { callerOf } from '../plugins/auth.ts'
-import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
+import { errorResponses, NameParam, ref, StringEnum } from '../schemas/shared.ts'
 import {
   EffectiveTools,
   ReplacedToolGroup,
@@ -13,7 +13,8 @@ import {
   ToolGroupReplacement
 } from '../schemas/tool-group.ts'
 import { baseUrlOf } from './base-url.ts'
-import { toGroupConfig, toReplacement, withEndpointUrls } from './group-config.ts'
+import { requireExactNumbers, toGroupConfig, toReplacement, withEndpointUrls } from './group-config.ts'
+import { sendJson } from './replies.ts'
 
 const tags = ['tool groups']
 const params = NameParam
@@ -57,6 +58,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       }
     },
     async (request, reply) => {
+      requireExactNumbers(request)
       const group = await app.gateway.groups.create(callerOf(request), toGroupConfig(request.body.name, request.body))
       return reply.code(201).send(details(request, group))
     }
@@ -86,10 +88,45 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         operationId: 'listEffectiveTools',
         summary: 'List the effective tools of a tool group',
         params,
+        querystring: Type.Object(
+          {
+            detail: Type.Optional(
+              StringEnum(['definitions'], {
+                description: 'Adds the definitions as the endpoint lists them, with tokens'
+              })
+            )
+          },
+          { additionalProperties: false }
+        ),
         response: { 200: ref(EffectiveTools), ...errorResponses(404) }
       }
     },
-    (request) => ({ tools: app.gateway.groups.effectiveTools(request.params.name) })
+    async (request, reply) => {
+      const { name } = request.params
+      if (request.query.detail === undefined) return { tools: app.gateway.groups.effectiveTools(name) }
+      return sendJson(reply, app.gateway.groups.definitions(name))
+    }
+  )
+
+  app.post(
+    '/tool-groups/preview',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'previewToolGroup',
+        summary: 'List what a tool group would serve',
+        description:
+          'Stores nothing. The name may be that of a stored group: `***` then stands for its secrets. A limit of tokens is not checked.',
+        body: ref(ToolGroupReplacement),
+        response: { 200: ref(EffectiveTools), ...errorResponses() }
+      }
+    },
+    async (request, reply) => {
+      requireExactNumbers(request)
+      const { body } = request
+      return sendJson(reply, app.gateway.groups.preview(toGroupConfig(body.name ?? '', body)))
+    }
   )
 
   app.put(
@@ -103,10 +140,11 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         description: 'Open sessions get the new tools at once. Names already in the group may refer to missing items.',
         params,
         body: ref(ToolGroupReplacement),
-        response: { 200: ref(ReplacedToolGroup), ...errorResponses(404) }
+        response: { 200: ref(ReplacedToolGroup), ...errorResponses(404, 409) }
       }
     },
     async (request) => {
+      requireExactNumbers(request)
       const config = toReplacement(request.params.name, request.body)
       const { before, after } = await app.gateway.groups.replace(callerOf(request), config)
       return { ...details(request, after), old: before, new: after }

@@ -1,7 +1,83 @@
-import { Type, type Static } from '@sinclair/typebox'
-import { ref, StringEnum, Text, TextList } from './shared.ts'
+import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import type { ToolOverrides } from '../domain/overrides/tool-overrides.ts'
+import { OpenObject, ref, StringEnum, Text, TextList } from './shared.ts'
 
 const nameList = (description: string, maxItems = 10_000) => Type.Optional(TextList({ maxItems, description }))
+
+/** A map whose keys are texts that PostgreSQL can store. */
+const mapOf = <T extends TSchema>(schema: T, options: { maxProperties: number; description: string }) =>
+  Type.Unsafe<Readonly<Record<string, Static<T>>>>({
+    type: 'object',
+    propertyNames: { type: 'string', format: 'text', maxLength: 1_024 },
+    additionalProperties: schema,
+    ...options
+  })
+
+const ArgumentOverride = Type.Object(
+  {
+    lock: Type.Optional(
+      Type.Unknown({
+        description:
+          'JSON value that every call gets; the property is not shown, and a call that sends it is refused. `{"secret": "…"}` is stored encrypted and shown as `***`, which keeps the stored one'
+      })
+    ),
+    default: Type.Optional(Type.Unknown({ description: 'JSON value that calls without the argument get' })),
+    description: Type.Optional(Text({ maxLength: 16_384 })),
+    enum: Type.Optional(
+      Type.Unsafe<readonly unknown[]>(
+        Type.Array(Type.Unknown(), {
+          minItems: 1,
+          maxItems: 1_000,
+          description: 'Strings, numbers, booleans or null that callers may send'
+        })
+      )
+    )
+  },
+  { additionalProperties: false }
+)
+
+const hint = () => Type.Optional(Type.Boolean())
+
+const ToolOverride = Type.Object(
+  {
+    name: Type.Optional(Text({ description: '`^[A-Za-z0-9_.-]{1,64}$`; the usual name is unknown at the endpoint' })),
+    title: Type.Optional(Text()),
+    description: Type.Optional(Text({ maxLength: 65_536 })),
+    annotations: Type.Optional(
+      Type.Object(
+        {
+          title: Type.Optional(Text()),
+          readOnlyHint: hint(),
+          destructiveHint: hint(),
+          idempotentHint: hint(),
+          openWorldHint: hint()
+        },
+        { additionalProperties: false, description: 'Merged into the annotations of the tool' }
+      )
+    ),
+    arguments: Type.Optional(
+      mapOf(ArgumentOverride, { maxProperties: 1_000, description: 'By the name of a top-level property' })
+    )
+  },
+  { additionalProperties: false }
+)
+
+const overrides = () =>
+  mapOf(ToolOverride, { maxProperties: 10_000, description: 'What the group shows of a tool, by `<server>__<tool>`' })
+
+const views = {
+  tools: Type.Optional(overrides()),
+  instructions: Type.Optional(
+    Text({ maxLength: 8_192, description: 'Text for the model, before the instructions of the servers' })
+  ),
+  max_tokens: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 100_000_000,
+      description: 'Limit of the estimated tokens of the tools; beyond it the group is not saved'
+    })
+  )
+}
 
 const configuration = {
   description: Type.Optional(Text({ maxLength: 65_536 })),
@@ -14,7 +90,8 @@ const configuration = {
       description:
         'bare: the group serves one included server under its own names, without a prefix; nothing else may be included'
     })
-  )
+  ),
+  ...views
 }
 
 /** Input of a tool group (http-contract.md#tool-groups). */
@@ -46,8 +123,31 @@ const record = {
   included_servers: List(),
   excluded_tools: List(),
   tool_names: Type.Optional(StringEnum(['bare'], { description: 'Present if tools are served under their own names' })),
+  ...views,
+  tools: Type.Optional(
+    Type.Unsafe<ToolOverrides>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'Overrides, with `***` for secrets'
+    })
+  ),
+  stale: Type.Optional(
+    Type.Unsafe<readonly string[]>(
+      Type.Array(Type.String(), {
+        description: 'Tools whose definitions have changed since the group was saved; present if there are overrides'
+      })
+    )
+  ),
+  broken: Type.Optional(
+    Type.Unsafe<readonly { readonly tool: string; readonly reason: string }[]>(
+      Type.Array(Type.Object({ tool: Type.String(), reason: Type.String() }), {
+        description:
+          'Tools that are withheld because their overrides cannot be applied any more; present if there are overrides'
+      })
+    )
+  ),
   missing: Type.Unsafe<readonly string[]>(
-    Type.Array(Type.String(), { description: 'Tools and servers in the lists that do not exist' })
+    Type.Array(Type.String(), { description: 'Tools and servers in the lists and overrides that do not exist' })
   )
 }
 
@@ -74,9 +174,27 @@ export const ReplacedToolGroup = Type.Object(
 )
 
 export const EffectiveTools = Type.Object(
-  { tools: List() },
+  {
+    tools: List(),
+    tokens: Type.Optional(Type.Integer({ description: 'Estimated tokens of the definitions' })),
+    tokens_before: Type.Optional(Type.Integer({ description: 'The same without the overrides' })),
+    stale: record.stale,
+    broken: record.broken,
+    definitions: Type.Optional(
+      Type.Array(
+        Type.Object({
+          tool: Type.String({ description: '`<server>__<tool>`' }),
+          server: Type.String(),
+          tokens: Type.Integer(),
+          tokens_before: Type.Integer(),
+          definition: OpenObject('The tool, byte for byte as the endpoint lists it')
+        }),
+        { description: 'In the order of the list' }
+      )
+    )
+  },
   {
     $id: 'EffectiveTools',
-    description: 'Qualified names of the tools that the group currently serves, in list order'
+    description: 'Tools that the endpoint lists now; the members beside `tools` only with `detail=definitions`'
   }
 )

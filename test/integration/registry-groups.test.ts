@@ -15,6 +15,9 @@ const group = (name: string, more: Partial<GroupConfig> = {}): GroupConfig => ({
   included_servers: [],
   excluded_tools: [],
   tool_names: 'qualified',
+  tools: {},
+  instructions: null,
+  max_tokens: null,
   ...more
 })
 const full = group('full', {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buildCatalog, listEntry } from '../../src/catalog/catalog.ts'
-import { definitionProblem } from '../../src/catalog/definition.ts'
+import { definitionProblem } from '../../src/catalog/items/definition.ts'
 import { itemRecords } from '../../src/control/item-records.ts'
 import { wholeView } from '../../src/control/rest-view.ts'
 import { globalScope } from '../../src/catalog/scope.ts'

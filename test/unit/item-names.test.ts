@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createItemNames, type ToolNames } from '../../src/catalog/item-names.ts'
+import { createItemNames, type ToolNames } from '../../src/catalog/items/item-names.ts'
 import type { ItemKind } from '../../src/registry/model/model.ts'
 
 const llm = /^[A-Za-z0-9_-]+$/

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shapeProblem } from '../../src/catalog/item-shape.ts'
-import { skillUris, withSkillUris } from '../../src/catalog/skill-entry.ts'
+import { shapeProblem } from '../../src/catalog/items/item-shape.ts'
+import { skillUris, withSkillUris } from '../../src/catalog/items/skill-entry.ts'
 import { namedAddressOf } from '../../src/catalog/resource-uris.ts'
 
 const digest = `sha256:${'0a'.repeat(32)}`

@@ -82,6 +82,11 @@ export const storedGroup = (name: string, more: Partial<StoredGroup> = {}): Stor
   included_servers: [],
   excluded_tools: [],
   tool_names: 'qualified',
+  tools: {},
+  bindings: {},
+  sealed: null,
+  instructions: null,
+  max_tokens: null,
   revision: '1',
   createdAt: '2026-01-01T00:00:00.000Z',
   ...more

@@ -17,7 +17,9 @@ const appearance: Readonly<
   prompt_hidden: { tone: 'err', href: (name) => link('prompt', name) },
   resource_hidden: { tone: 'err', href: (uri) => link('resources', '', { uri }) },
   items_left_out: { tone: 'warn', href: (name) => link('server', name) },
-  group_missing: { tone: 'warn', href: (name) => link('group', name) }
+  group_missing: { tone: 'warn', href: (name) => link('group', name) },
+  group_broken: { tone: 'warn', href: (name) => link('group', name) },
+  group_tokens: { tone: 'warn', href: (name) => link('group', name) }
 }
 
 /** Problems that need attention, most severe first. */

@@ -81,7 +81,7 @@ export function createApprovalDecisions({
     caller.kind === 'auditor' ||
     (caller.kind === approval.callerKind && caller.name === approval.caller) ||
     mayDecide(caller, approval)
-  const toRecord = (caller: Caller, { args, ...approval }: ApprovalWithArguments): Approval => {
+  const toRecord = (caller: Caller, { args, secretArguments, ...approval }: ApprovalWithArguments): Approval => {
     const server = catalog().server(approval.server)
     const { decidedBy, decidedAt, reason } = approval
     const canDecide = mayDecide(caller, approval)
@@ -97,7 +97,9 @@ export function createApprovalDecisions({
       endpoint: approval.endpoint,
       server: approval.server,
       tool: approval.item,
-      ...(isReadable && { arguments: shownArguments(args, server ? redactorOf(server) : (text) => text) }),
+      ...(isReadable && {
+        arguments: shownArguments(args, server ? redactorOf(server) : (text) => text, secretArguments)
+      }),
       fingerprint: approval.digest.toString('hex'),
       definition: approval.definition,
       can_decide: approval.status === 'pending' && canDecide,
@@ -144,7 +146,7 @@ export function createApprovalDecisions({
       const decided = await approvals.decide(change, { id, digest, isYes, reason: reason || null })
       announce(id)
       onChange()
-      return toRecord(caller, { ...decided, args: found.args })
+      return toRecord(caller, { ...decided, args: found.args, secretArguments: found.secretArguments })
     },
     start() {
       timer ??= setInterval(() => void expire(), EXPIRE_MS).unref()

@@ -2,9 +2,12 @@ import { missingNames } from '../../domain/groups.ts'
 import type { ItemKind } from '../../registry/model/model.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
-import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
+import type { Catalog, CatalogGroup, Item, CatalogServer } from '../../catalog/catalog.ts'
+import { partsOf } from '../../catalog/group-parts.ts'
+import { scopeFor } from '../../catalog/scope.ts'
+import { budgetOf } from '../../catalog/token-budget.ts'
 import { namesIn } from '../groups.ts'
-import { leftOutCount } from '../../catalog/left-out.ts'
+import { leftOutCount } from '../../catalog/items/left-out.ts'
 import { restName } from '../item-records.ts'
 import { wholeView } from '../rest-view.ts'
 import { factsOf } from './items.ts'
@@ -50,13 +53,36 @@ const resourceAttention = (catalog: Catalog) =>
   createItemAttention('resource', (item) => restName(wholeView(catalog), item))
 
 function groupAttention(catalog: Catalog): Attention[] {
-  return catalog.groups.flatMap(({ stored }) => {
-    const { tools, servers } = missingNames(stored, namesIn(catalog))
-    const missing = [...servers, ...tools]
-    if (missing.length === 0) return []
-    const title = `Group ${stored.name} includes names that do not exist`
-    return [{ kind: 'group_missing' as const, name: stored.name, title, detail: missing.slice(0, 10).join(', ') }]
-  })
+  return catalog.groups.flatMap((group) => [
+    ...missingAttention(catalog, group),
+    ...brokenAttention(catalog, group),
+    ...tokenAttention(catalog, group)
+  ])
+}
+
+function missingAttention(catalog: Catalog, { stored }: CatalogGroup): Attention[] {
+  const { tools, servers } = missingNames(stored, namesIn(catalog))
+  const missing = [...servers, ...tools]
+  if (missing.length === 0) return []
+  const title = `Group ${stored.name} includes names that do not exist`
+  return [{ kind: 'group_missing', name: stored.name, title, detail: missing.slice(0, 10).join(', ') }]
+}
+
+function brokenAttention(catalog: Catalog, group: CatalogGroup): Attention[] {
+  const { withheld } = partsOf(catalog, group)
+  if (withheld.length === 0) return []
+  const { name } = group.stored
+  const title = `Group ${name} withholds ${withheld.length} ${withheld.length === 1 ? 'tool' : 'tools'}`
+  const named = withheld.slice(0, MAX_NAMED).map(({ tool, reason }) => `${tool}: ${reason}`)
+  return [{ kind: 'group_broken', name, title, detail: named.join('; ') }]
+}
+
+function tokenAttention(catalog: Catalog, group: CatalogGroup): Attention[] {
+  const { name, max_tokens: limit } = group.stored
+  if (limit === null) return []
+  const { tokens } = budgetOf(scopeFor(catalog, group))
+  if (tokens <= limit) return []
+  return [{ kind: 'group_tokens', name, title: `Group ${name} has ~${tokens} tokens, more than its limit of ${limit}` }]
 }
 
 /** Returns everything that needs the attention of an administrator, the most serious first. */

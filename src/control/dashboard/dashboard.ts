@@ -165,13 +165,13 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const group = catalog().group(name)
       if (!group) throw notFound('tool group', name)
       if (caller.kind === 'user') {
-        const effective = effectiveOf(catalog(), group.stored, permitOf(catalog(), caller))
+        const effective = effectiveOf(catalog(), group.stored, group, permitOf(catalog(), caller))
         return { ...effective, left_out: [], clients: [] }
       }
       const isOwn = (endpoint: string) => groupOf(endpoint) === name
       const seen = clientActivity.lastUsedAt(isOwn)
       const clients = clientActivity.listClients(isOwn)
-      return { ...effectiveOf(catalog(), group.stored), clients, ...(seen === undefined ? {} : { seen }) }
+      return { ...effectiveOf(catalog(), group.stored, group), clients, ...(seen === undefined ? {} : { seen }) }
     },
     preview: (config) => previewOf(catalog(), config),
     counts: (caller) => ({

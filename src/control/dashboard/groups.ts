@@ -2,7 +2,11 @@ import { missingNames, selects } from '../../domain/groups.ts'
 import { splitName } from '../../domain/names.ts'
 import type { GroupConfig } from '../../registry/model/model.ts'
 import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
-import { resolveSelections, type Catalog, type Item } from '../../catalog/catalog.ts'
+import { AppError } from '../../lib/errors.ts'
+import { partsOf } from '../../catalog/group-parts.ts'
+import { budgetOf } from '../../catalog/token-budget.ts'
+import { checkOverrides } from '../group-tools.ts'
+import { resolveGroupConfig, type Catalog, type Item, type ResolvedGroup } from '../../catalog/catalog.ts'
 import { checkBare, namesIn } from '../groups.ts'
 import { globalScope, scopeFor } from '../../catalog/scope.ts'
 import type { Permit } from '../../domain/policy/permit.ts'
@@ -12,6 +16,7 @@ import { factsOf } from './items.ts'
 export interface EffectiveTools {
   readonly tool_count: number
   readonly tokens: number
+  readonly tokens_before: number
   readonly tools: GroupTool[]
   readonly left_out: LeftOutTool[]
 }
@@ -27,21 +32,37 @@ function whyLeftOut({ server, stored }: Item): LeftOutTool['reason'] {
 }
 
 /** Returns what the endpoint of a group serves to callers with the permit; without one, to all. */
-export function effectiveOf(catalog: Catalog, config: GroupConfig, permit?: Permit): EffectiveTools {
-  const group = resolveSelections(config)
+export function effectiveOf(
+  catalog: Catalog,
+  config: GroupConfig,
+  group: ResolvedGroup,
+  permit?: Permit
+): EffectiveTools {
   const scope = scopeFor(catalog, group, permit)
-  const tools: GroupTool[] = []
-  const left: LeftOutTool[] = []
-  for (const server of catalog.servers) {
-    const part = group.selections.get(server.name)
-    if (!part) continue
-    const reason = part.isWhole ? 'server' : 'picked'
-    for (const item of server.items('tool').filter(({ name, alias }) => selects(part, name, alias))) {
-      const name = item.publicName
-      if (scope.includes(item)) tools.push({ name, server: server.name, reason, tokens: factsOf(item).tokens })
-      else left.push({ name, reason: whyLeftOut(item) })
+  const budget = budgetOf(scope)
+  const parts = partsOf(catalog, group)
+  const tools = budget.tools.map(({ item, name, tokens, before }): GroupTool => {
+    const { publicName, alias, server } = item
+    const reason = group.selections.get(server.name)!.isWhole ? 'server' : 'picked'
+    const isUsual = name === (group.isBare ? alias : publicName)
+    return {
+      name: publicName,
+      server: server.name,
+      reason,
+      tokens,
+      tokens_before: before,
+      ...(!isUsual && { shown_as: name })
     }
-  }
+  })
+  const left = catalog.servers.flatMap((server) => {
+    const part = group.selections.get(server.name)
+    if (!part) return []
+    const chosen = server.items('tool').filter((item) => selects(part, item.name, item.alias) && !scope.includes(item))
+    return chosen.map((item): LeftOutTool => ({
+      name: item.publicName,
+      reason: parts.isWithheld(item) ? 'withheld' : whyLeftOut(item)
+    }))
+  })
   const { hasTool } = namesIn(catalog)
   const exists = (name: string) => {
     const split = splitName(name)
@@ -51,13 +72,26 @@ export function effectiveOf(catalog: Catalog, config: GroupConfig, permit?: Perm
   const missing = config.included_tools
     .filter((name) => !exists(name))
     .map((name) => ({ name, reason: 'missing' as const }))
-  return { tool_count: tools.length, tokens: sumOf(tools), tools, left_out: [...left, ...excluded, ...missing] }
+  const { tokens, before } = budget
+  const left_out = [...left, ...excluded, ...missing]
+  return { tool_count: tools.length, tokens, tokens_before: before, tools, left_out }
 }
 
 /** Counts the tools of the global endpoint and estimates their tokens. */
 function countGlobalTools(catalog: Catalog): { count: number; tokens: number } {
   const items = globalScope(catalog).servers.flatMap((server) => server.items('tool').filter(({ enabled }) => enabled))
   return { count: items.length, tokens: tokensOf(items) }
+}
+
+/** Returns the message of the 400 that a check throws, if any. */
+function problemOf(check: () => void): string | undefined {
+  try {
+    check()
+    return undefined
+  } catch (error) {
+    if (error instanceof AppError) return error.message
+    throw error
+  }
 }
 
 /**
@@ -68,8 +102,10 @@ export function previewOf(catalog: Catalog, config: GroupConfig): ToolGroupPrevi
   checkBare(config)
   const { tools, servers } = missingNames(config, namesIn(catalog))
   const all = countGlobalTools(catalog)
+  const problem = problemOf(() => checkOverrides(catalog, config))
   return {
-    ...effectiveOf(catalog, config),
+    ...effectiveOf(catalog, config, resolveGroupConfig(config)),
+    ...(problem === undefined ? {} : { problem }),
     missing: [...tools, ...servers],
     total_tool_count: all.count,
     total_tokens: all.tokens

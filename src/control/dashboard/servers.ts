@@ -3,7 +3,7 @@ import type { ConfigSummary, ServerDetails, ServerStats, ServerView } from '../.
 import type { ServerStatus } from '../../schemas/server-status.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
-import { leftOutCount } from '../../catalog/left-out.ts'
+import { leftOutCount } from '../../catalog/items/left-out.ts'
 import type { HealthTracker } from './server-health.ts'
 import type { SessionCounts } from '../../upstream/sessions/upstream-sessions.ts'
 import { recordingMember } from '../server-records.ts'

@@ -73,7 +73,9 @@ function meet(scope: Scope, { kind, server, item: name }: DecidedCall): Met {
 }
 
 function findListed(scope: Scope, kind: 'tool' | 'prompt', server: string | null, name: string) {
-  return scope.find(kind, server === null || scope.isBare ? name : `${server}__${name}`)
+  if (server === null) return scope.find(kind, name)
+  const item = scope.catalog.server(server)?.find(kind, name)
+  return item && scope.includes(item) ? item : undefined
 }
 
 /** Returns the logged arguments as they were sent; undefined if they were not recorded, cut, or had secrets. */

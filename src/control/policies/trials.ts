@@ -95,9 +95,10 @@ function hiddenBy(catalog: Catalog, item: PolicyItem & Partial<Pick<Item, 'enabl
   if (item.enabled === false) return 'switch'
   if (endpoint === undefined) return undefined
   const scope = scopeAt(catalog, endpoint)
+  const tool = item.kind === 'tool' ? catalog.server(item.server.name)?.find('tool', item.name) : undefined
   const isServed =
     item.kind === 'tool'
-      ? scope.find('tool', scope.isBare ? item.alias : `${item.server.name}__${item.alias}`) !== undefined
+      ? tool !== undefined && scope.includes(tool)
       : scope.wholeServers.some(({ name }) => name === item.server.name)
   return isServed ? undefined : 'group'
 }

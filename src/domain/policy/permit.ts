@@ -76,11 +76,15 @@ function applicable(rules: readonly CompiledRule[], item: PolicyItem): CompiledR
 }
 
 /**
- * Returns true if a rule that asks also allows the item: one that selects by annotations does so only at servers whose
- * annotations are trusted, as an `allow` does.
+ * Returns true if a rule that asks also allows the item: one that selects by annotations does so only by those of the
+ * server itself, and only if they are trusted, as an `allow` does.
  */
-const grants = ({ rule }: CompiledRule, { server }: PolicyItem) =>
-  server.trustsAnnotations === true || Object.values(rule.targets.annotations ?? {}).every((hint) => hint === undefined)
+function grants(each: CompiledRule, item: PolicyItem): boolean {
+  if (Object.values(each.rule.targets.annotations ?? {}).every((hint) => hint === undefined)) return true
+  if (item.server.trustsAnnotations !== true) return false
+  const { listed, ...own } = item
+  return listed === undefined || each.matches(own)
+}
 
 /**
  * Decides by these rules, which apply to the item, in any order: a deny wins over an approve, an approve over a confirm,

@@ -15,6 +15,8 @@ export interface PolicyItem {
   readonly alias: string
   /** Absent if no list has the item. */
   readonly stored?: { readonly definition: string }
+  /** Definition as the endpoint lists it, if a group corrects its annotations (groups.md#views). */
+  readonly listed?: { readonly definition: string }
 }
 
 /** Contents of the tool groups, by their names and then by server. */
@@ -94,9 +96,10 @@ function hintsOf(definition: string): Record<string, unknown> {
  */
 function compileAnnotations(wanted: Annotations, effect: Effect): (item: PolicyItem) => boolean {
   const entries = (Object.keys(hintDefaults) as (keyof Annotations)[]).filter((key) => wanted[key] !== undefined)
-  return ({ kind, server, stored }) => {
+  return ({ kind, server, stored, listed }) => {
     if (kind !== 'tool' || (effect === 'allow' && server.trustsAnnotations !== true)) return false
-    const hints = hintsOf(stored?.definition ?? '')
+    // what a group shows decides who is asked, never who may call
+    const hints = hintsOf(((isAsking(effect) ? listed : undefined) ?? stored)?.definition ?? '')
     const valueOf = (key: keyof Annotations) => {
       const [member, byDefault] = hintDefaults[key]
       const hint = hints[member]

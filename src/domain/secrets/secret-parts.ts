@@ -6,7 +6,7 @@ export const MASK = '***'
 /** Members of any configuration whose values are secret */
 export const secretMembers: ReadonlySet<string> = new Set(['bearer_token', 'oauth_client_secret', 'access_token'])
 /** Members of a configuration that are maps with secret values; their names are shown */
-export const secretMaps: ReadonlySet<string> = new Set(['headers', 'env'])
+export const secretMaps: ReadonlySet<string> = new Set(['headers', 'env', 'locks'])
 
 /** Names whose values are treated as secrets */
 export const secretNamePattern =

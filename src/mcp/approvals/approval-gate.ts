@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { credentialOf, type Caller } from '../../catalog/caller.ts'
 import type { Item } from '../../catalog/catalog.ts'
 import { APPROVAL_LIMITS } from '../../domain/approvals.ts'
+import type { LockedSecrets } from '../../domain/secrets/locked-secrets.ts'
 import type { CompiledRule } from '../../domain/policy/permit.ts'
 import { approvalDefaults } from '../../domain/policy/rule.ts'
 import { AppError } from '../../lib/errors.ts'
@@ -12,8 +13,10 @@ import { definitionOf, digestOf } from './call-digest.ts'
 export interface Ask {
   readonly rule: CompiledRule
   readonly item: Item
-  /** JSON text of the arguments object; undefined for none. */
+  /** JSON text of the arguments object as it will be sent; undefined for none. */
   readonly args: string | undefined
+  /** Arguments that the endpoint's group locks to secrets; absent if there are none. */
+  readonly secrets?: LockedSecrets | undefined
 }
 
 /** Request whose call a rule asks about. */
@@ -38,8 +41,8 @@ export interface ApprovalGate {
 
 export interface ApprovalGateOptions {
   readonly store: Pick<Approvals, 'use' | 'request'>
-  /** Called for each new request; must neither throw nor block. `args`: as the caller sent them. */
-  readonly onRequest: (approval: StoredApproval, args: string, item: Item) => void
+  /** Called for each new request; must neither throw nor block. */
+  readonly onRequest: (approval: StoredApproval, ask: Ask) => void
 }
 
 /** Returns the settings of a rule that asks, with the defaults of absent members. */
@@ -81,17 +84,18 @@ function requestOf({ caller, endpoint, address, requestId }: AskingRequest, ask:
     digest: digestOf({ caller, endpoint, item, args }),
     definition: definitionOf(item),
     args,
+    secretArguments: ask.secrets?.names ?? [],
     ...{ validMs, uses, address, requestId }
   }
 }
 
 export function createApprovalGate({ store, onRequest }: ApprovalGateOptions): ApprovalGate {
-  const admit = async (request: ApprovalRequest, item: Item): Promise<GateAnswer> => {
+  const admit = async (request: ApprovalRequest, ask: Ask): Promise<GateAnswer> => {
     if (await store.use(request)) return { kind: 'run' }
     const found = await store.request(request)
     if (typeof found === 'string') return { kind: 'refused', text: limitTexts[found] }
     const { approval, isNew } = found
-    if (isNew) onRequest(approval, request.args, item)
+    if (isNew) onRequest(approval, ask)
     if (approval.status === 'denied') return { kind: 'refused', text: denialText(approval), approval }
     return { kind: 'pending', approval }
   }
@@ -104,7 +108,7 @@ export function createApprovalGate({ store, onRequest }: ApprovalGateOptions): A
       if (Buffer.byteLength(ask.args ?? '') > APPROVAL_LIMITS.argumentBytes)
         return { kind: 'refused', text: 'not run: the arguments are too long to be approved' }
       try {
-        return await admit(requestOf(from, ask), ask.item)
+        return await admit(requestOf(from, ask), ask)
       } catch (error) {
         if (!(error instanceof AppError)) throw error
         return { kind: 'refused', text: 'not run: the call cannot be approved now' }

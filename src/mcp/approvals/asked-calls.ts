@@ -4,7 +4,7 @@ import { INPUT_REQUIRED, META } from '../../domain/mcp-constants.ts'
 import { withMembers } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { AppError } from '../../lib/errors.ts'
-import { paramsFragment } from '../../protocol/jsonrpc.ts'
+import { callFragment, paramsFragment } from '../../protocol/jsonrpc.ts'
 import { canRequest } from '../messages/capabilities.ts'
 import { isInputRequired } from '../messages/server-attribution.ts'
 import { HttpReply } from '../sessions/reply.ts'
@@ -129,15 +129,17 @@ export class AskedCalls<T extends Target> {
     if (state === null) return this.#tell(context, 'not run: the call cannot be confirmed now', undefined)
     if (!state) throw invalidState(message)
     const name = JSON.stringify(ask.item.name)
+    const membersWith = (changes: Readonly<Record<string, string | null>>) =>
+      ask.args === undefined ? paramsFragment(message, changes) : callFragment(message, changes, ask.args)
     if (state.isGiven) {
       const requestState = state.inner === undefined ? null : JSON.stringify(state.inner)
-      const members = paramsFragment(message, { name, requestState })
+      const members = membersWith({ name, requestState })
       return forwarder.forward(context, this.#proven(context, { ...target, members }, ask))
     }
     const responses = message.param('inputResponses')
     if (!isYes(isObject(responses) ? responses[CONFIRM_KEY] : undefined))
       return this.#tell(context, DECLINED, undefined)
-    const members = paramsFragment(message, { name, inputResponses: null, requestState: null })
+    const members = membersWith({ name, inputResponses: null, requestState: null })
     return forwarder.forward(context, this.#proven(context, { ...target, members }, ask))
   }
 

@@ -10,8 +10,8 @@ const MAX_SHOWN = 4_000
 export const CONFIRM_KEY = 'towpath-confirm'
 
 /** Returns the parameters of the `elicitation/create` that asks the person at the client, as JSON text. */
-export function questionOf({ item, args = '{}' }: Ask, redact: (text: string) => string): string {
-  const shown = escapeText(JSON.stringify(shownArguments(args, redact)), MAX_SHOWN)
+export function questionOf({ item, args = '{}', secrets }: Ask, redact: (text: string) => string): string {
+  const shown = escapeText(JSON.stringify(shownArguments(args, redact, secrets?.names)), MAX_SHOWN)
   const message = `[${item.server.name}] Run the tool ${escapeText(item.alias, 200)} with these arguments? ${shown}`
   const property = { type: 'boolean', title: 'Run it', default: false }
   const requestedSchema = { type: 'object', properties: { confirm: property }, required: ['confirm'] }

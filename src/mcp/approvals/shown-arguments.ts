@@ -1,8 +1,16 @@
+import { maskArgumentsNamed } from '../../domain/secrets/locked-secrets.ts'
 import { maskSecrets } from '../../domain/secrets/redaction.ts'
 
-/** Returns the arguments of a call as people may read them. `args`: JSON text of the arguments object. */
-export function shownArguments(args: string, redact: (text: string) => string): unknown {
-  const masked = redact(JSON.stringify(maskSecrets(JSON.parse(args))))
+/**
+ * Returns the arguments of a call as people may read them. `args`: JSON text of the arguments object; `secretNames`:
+ * those whose values are secret.
+ */
+export function shownArguments(
+  args: string,
+  redact: (text: string) => string,
+  secretNames: readonly string[] = []
+): unknown {
+  const masked = redact(JSON.stringify(maskSecrets(maskArgumentsNamed(JSON.parse(args), secretNames))))
   try {
     return JSON.parse(masked)
   } catch {

@@ -12,9 +12,10 @@ import { extensionsOf } from './extensions.ts'
 const MAX_INSTRUCTIONS_BYTES = 8_192
 const MAX_ALL_BYTES = 65_536
 
-const preamble =
+const preamble = (hasRenamedTools: boolean) =>
   `${TITLE} is a gateway to several MCP servers. ` +
-  'The name of each tool and prompt begins with the name of its server and two underscores. ' +
+  `The name of each ${hasRenamedTools ? 'prompt, and of most tools,' : 'tool and prompt'} begins with the name of its ` +
+  'server and two underscores. ' +
   'Below, lines that begin with ">" come from the server named in the heading, and from nowhere else.'
 
 const declares = ({ stored }: CatalogServer, capability: string) =>
@@ -72,13 +73,15 @@ function fitSections(sections: readonly string[]): string[] {
 }
 
 /**
- * Returns the gateway's introduction followed by each server's quoted instructions. In a bare group: the only server's
- * own instructions, undefined if it has none.
+ * Returns the gateway's introduction, the group's own instructions, and each server's quoted ones. In a bare group: the
+ * group's, then those of the only server; undefined if there are none.
  */
-export function instructionsOf({ servers, isBare }: Scope): string | undefined {
+export function instructionsOf({ servers, isBare, instructions, hasRenamedTools }: Scope): string | undefined {
+  const own = instructions === null ? [] : [instructions]
   if (isBare) {
-    const instructions = servers[0]?.instructions
-    return instructions ? truncate(instructions, MAX_ALL_BYTES) : undefined
+    const server = servers[0]?.instructions
+    const all = [...own, ...(server ? [truncate(server, MAX_ALL_BYTES)] : [])]
+    return all.length === 0 ? undefined : all.join('\n\n')
   }
-  return [preamble, ...fitSections(servers.flatMap(section))].join('\n\n')
+  return [preamble(hasRenamedTools), ...own, ...fitSections(servers.flatMap(section))].join('\n\n')
 }

@@ -167,6 +167,12 @@ export const definitions = {
     about: 'Registry version that this process serves; equal on all replicas that are up to date',
     labels: {}
   },
+  groupTokens: {
+    name: 'towpath_group_tokens',
+    type: 'gauge',
+    about: 'Estimated tokens of the tools that a group lists',
+    labels: { group: 'name of the group' }
+  },
   catalogSwap: {
     name: 'towpath_catalog_swap_seconds',
     type: 'histogram',

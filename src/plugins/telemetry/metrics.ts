@@ -66,6 +66,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
   const processes = gaugeOf(meter, definitions.processes)
   const queue = gaugeOf(meter, definitions.queue)
   const version = gaugeOf(meter, definitions.catalogVersion)
+  const tokens = gaugeOf(meter, definitions.groupTokens)
   const eventLoop = gaugeOf(meter, definitions.eventLoop)
   const pool = gaugeOf(meter, definitions.database)
   const memory = gaugeOf(meter, definitions.memory)
@@ -85,6 +86,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
     result.observe(queue, stats.callsAwaitingProcess, { queue: 'stdio_process' })
     result.observe(queue, stats.parkedCalls, { queue: 'parked_call' })
     result.observe(version, stats.catalogVersion)
+    for (const [group, sum] of stats.groupTokens) result.observe(tokens, sum, { group })
   }
   const observeLogs = (result: BatchObservableResult, { calls, audit }: Registry['logs']) => {
     for (const [log, { length, dropped }] of [
@@ -111,7 +113,10 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       const { user, system } = process.cpuUsage()
       result.observe(cpu, (user + system) / 1e6)
     },
-    [breaker, serverUp, sessions, streams, spares, processes, queue, version, eventLoop, pool, memory, cpu, lostRows]
+    [
+      ...[breaker, serverUp, sessions, streams, spares, processes, queue, version, tokens],
+      ...[eventLoop, pool, memory, cpu, lostRows]
+    ]
   )
 }
 
@@ -128,7 +133,7 @@ async function createReader(counts: Counts, startedAt: number, observe: (meter: 
   })
   const provider = new sdk.MeterProvider({
     readers: [exporter],
-    // breakers, health and spare sessions have one series per server
+    // breakers, health and spare sessions have one series per server, and tokens one per group
     views: [{ instrumentName: '*', aggregationCardinalityLimit: MAX_SERIES }]
   })
   observe(provider.getMeter(SCOPE))

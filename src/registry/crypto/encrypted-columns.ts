@@ -16,5 +16,6 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
   { table: 'oauth_records', id: 'id', column: 'sealed' },
   { table: 'signing_keys', id: 'kid', column: 'sealed' },
   { table: 'approvals', id: 'id', column: 'sealed' },
-  { table: 'approvals', id: 'id', column: 'task_result' }
+  { table: 'approvals', id: 'id', column: 'task_result' },
+  { table: 'tool_groups', id: 'name', column: 'sealed' }
 ]

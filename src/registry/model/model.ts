@@ -1,5 +1,6 @@
 /** Types of stored records and of the registry state that the gateway serves from. */
 
+import type { OverrideBindings, ToolOverrides } from '../../domain/overrides/tool-overrides.ts'
 import type { DefinitionKind, DefinitionPolicy, DefinitionState } from '../../domain/definitions/kinds.ts'
 import type { Role, TokenScope } from '../../domain/access/access.ts'
 import type { KeySet } from '../../domain/access/client-keys.ts'
@@ -205,10 +206,20 @@ export interface GroupConfig {
   readonly excluded_tools: readonly string[]
   /** `bare`: tools are served under the upstream's own names (mcp-proxy.md#bare-names) */
   readonly tool_names: 'qualified' | 'bare'
+  /** Overrides by `<server>__<tool>`; of a stored group with `***` for secrets */
+  readonly tools: ToolOverrides
+  /** Text for the model, before the instructions of the servers */
+  readonly instructions: string | null
+  /** Limit of the estimated tokens of its tools */
+  readonly max_tokens: number | null
 }
 
 /** Immutable: a replica keeps the same object until the revision changes. */
 export interface StoredGroup extends GroupConfig {
+  /** Definitions that the overrides were written for */
+  readonly bindings: OverrideBindings
+  /** Secrets of the locks, encrypted; null if there are none */
+  readonly sealed: Uint8Array | null
   /** Registry version of the last change, as text */
   readonly revision: string
   /** ISO time; distinguishes a group from an earlier one with the same name */

@@ -98,6 +98,14 @@ export interface Tables {
     included_servers: string
     excluded_tools: string
     tool_names: 'qualified' | 'bare'
+    /** JSON of ToolOverrides, with `***` for secrets */
+    overrides: Generated<string>
+    /** JSON of OverrideBindings */
+    bindings: Generated<string>
+    /** Secrets of locks, encrypted */
+    sealed: Uint8Array | null
+    instructions: string | null
+    max_tokens: number | null
     revision: Bigint
     created_at: Timestamp
   }

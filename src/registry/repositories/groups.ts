@@ -1,77 +1,114 @@
-import { sql } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import { conflict, notFound } from '../../lib/errors.ts'
 import type { WriteContext } from './context.ts'
 import { isUniqueViolation } from '../store/failures.ts'
+import {
+  maskLocks,
+  secretsOfLocks,
+  type LockSecrets,
+  type OverrideBindings,
+  type ToolOverrides
+} from '../../domain/overrides/tool-overrides.ts'
+import { decryptLocksIfPossible, sealOverrides, type SealedOverrides } from '../crypto/lock-secrets.ts'
 import type { GroupConfig, StoredGroup } from '../model/model.ts'
-import type { Db } from '../model/tables.ts'
+import type { Db, Tables } from '../model/tables.ts'
 
 /** Groups read by one statement, so that no query is unbounded */
 const CHUNK_SIZE = 1_000
 
-const configColumns = ['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const
+const configColumns = [
+  ...(['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const),
+  ...(['overrides', 'bindings', 'sealed', 'instructions', 'max_tokens'] as const)
+]
 
-const toColumns = ({ description, included_tools, included_servers, excluded_tools, tool_names }: GroupConfig) => ({
+type Columns = Pick<Selectable<Tables['tool_groups']>, (typeof configColumns)[number]>
+
+const toColumns = (
+  { description, included_tools, included_servers, excluded_tools, tool_names, instructions, max_tokens }: GroupConfig,
+  bindings: OverrideBindings,
+  sealed: SealedOverrides
+): Columns => ({
   description,
   included_tools: JSON.stringify(included_tools),
   included_servers: JSON.stringify(included_servers),
   excluded_tools: JSON.stringify(excluded_tools),
-  tool_names
+  tool_names,
+  ...sealed,
+  bindings: JSON.stringify(bindings),
+  instructions,
+  max_tokens
 })
 
-type Columns = ReturnType<typeof toColumns>
-
-const fromColumns = ({ description, included_tools, included_servers, excluded_tools, tool_names }: Columns) => ({
+const fromColumns = ({ description, tool_names, overrides, instructions, max_tokens, ...lists }: Columns) => ({
   description,
-  included_tools: JSON.parse(included_tools) as string[],
-  included_servers: JSON.parse(included_servers) as string[],
-  excluded_tools: JSON.parse(excluded_tools) as string[],
-  tool_names
+  included_tools: JSON.parse(lists.included_tools) as string[],
+  included_servers: JSON.parse(lists.included_servers) as string[],
+  excluded_tools: JSON.parse(lists.excluded_tools) as string[],
+  tool_names,
+  tools: JSON.parse(overrides) as ToolOverrides,
+  instructions,
+  max_tokens
 })
 
-const withoutName = ({ name: _name, ...members }: GroupConfig) => members
+/** Returns the members of a configuration for the audit log: of overrides the texts, their secrets apart. */
+function auditMembers({ name: _name, tools, ...members }: GroupConfig, secrets: LockSecrets) {
+  const texts = Object.entries(maskLocks(tools)).map(([tool, override]) => [tool, JSON.stringify(override)])
+  const locks = Object.entries(secrets).flatMap(([tool, values]) =>
+    Object.entries(values).map(([argument, value]) => [`${tool} ${argument}`, value])
+  )
+  return { ...members, tools: Object.fromEntries(texts) as object, locks: Object.fromEntries(locks) as object }
+}
+
+const isSameValue = (a: unknown, b: unknown) =>
+  a instanceof Uint8Array && b instanceof Uint8Array ? Buffer.compare(a, b) === 0 : a === b
 
 /**
  * Creates the repository of tool groups for a write. Names are exact; methods throw a 404 AppError for an unknown name.
  */
-export function createGroupRepository({ db, version, recordEffect }: WriteContext) {
+export function createGroupRepository({ db, keys, encryptionKeys, version, recordEffect }: WriteContext) {
+  const sealing = { current: encryptionKeys, all: keys }
+  const auditStored = (name: string, row: Columns) =>
+    auditMembers({ name, ...fromColumns(row) }, decryptLocksIfPossible(keys, { name, sealed: row.sealed }))
   return {
     /**
-     * Inserts a group. Throws a 409 AppError if the name is taken; the transaction is then aborted, so the error must
+     * Inserts a group. `bindings`: definitions that its overrides are written for. Throws a 409 AppError if the name is taken; the transaction is then aborted, so the error must
      * propagate.
      */
-    async create(config: GroupConfig): Promise<void> {
+    async create(config: GroupConfig, bindings: OverrideBindings = {}): Promise<void> {
+      const { name, tools } = config
+      const columns = toColumns(config, bindings, sealOverrides(sealing, name, tools))
       try {
         await db
           .insertInto('tool_groups')
-          .values({ name: config.name, ...toColumns(config), revision: version })
+          .values({ name, ...columns, revision: version })
           .execute()
       } catch (error) {
-        throw isUniqueViolation(error, 'tool_groups_pkey') ? conflict('tool group', config.name) : error
+        throw isUniqueViolation(error, 'tool_groups_pkey') ? conflict('tool group', name) : error
       }
-      recordEffect({ after: withoutName(config) })
+      recordEffect({ after: auditMembers(config, secretsOfLocks(tools)) })
     },
 
     /**
-     * Replaces the configuration of the group with that name, and returns the previous one. Writes nothing if nothing
-     * differs.
+     * Replaces the configuration of the group with that name, and returns the previous one with `***` for secrets.
+     * Writes nothing if nothing differs.
      */
-    async replace(config: GroupConfig): Promise<GroupConfig> {
-      const { name } = config
+    async replace(config: GroupConfig, bindings: OverrideBindings = {}): Promise<GroupConfig> {
+      const { name, tools } = config
       const before = await db
         .selectFrom('tool_groups')
         .select(configColumns)
         .where('name', '=', name)
         .executeTakeFirst()
       if (!before) throw notFound('tool group', name)
-      const columns = toColumns(config)
+      const columns = toColumns(config, bindings, sealOverrides(sealing, name, tools, before.sealed))
       const replaced = { name, ...fromColumns(before) }
-      if (configColumns.every((column) => before[column] === columns[column])) return replaced
+      if (configColumns.every((column) => isSameValue(before[column], columns[column]))) return replaced
       await db
         .updateTable('tool_groups')
         .set({ ...columns, revision: version })
         .where('name', '=', name)
         .execute()
-      recordEffect({ before: fromColumns(before), after: withoutName(config) })
+      recordEffect({ before: auditStored(name, before), after: auditMembers(config, secretsOfLocks(tools)) })
       return replaced
     },
 
@@ -82,7 +119,7 @@ export function createGroupRepository({ db, version, recordEffect }: WriteContex
         .returning(configColumns)
         .executeTakeFirst()
       if (!before) throw notFound('tool group', name)
-      recordEffect({ before: fromColumns(before) })
+      recordEffect({ before: auditStored(name, before) })
     }
   }
 }
@@ -110,6 +147,8 @@ async function readChunk(db: Db, names: readonly string[]): Promise<StoredGroup[
     name,
     revision,
     ...fromColumns(row),
+    bindings: JSON.parse(row.bindings) as OverrideBindings,
+    sealed: row.sealed,
     createdAt: created_at.toISOString()
   }))
 }

@@ -10,17 +10,18 @@ import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
 import { ToolGroupInput, ToolGroupReplacement } from '../../schemas/tool-group.ts'
 import { baseUrlOf } from '../base-url.ts'
 import { seenClient } from './seen-client.ts'
-import { toGroupConfig, toReplacement, withEndpointUrls } from '../group-config.ts'
+import { requireExactNumbers, toGroupConfig, toReplacement, withEndpointUrls } from '../group-config.ts'
 
 const config = { access: 'admin' } as const
 const reading = { access: 'user' } as const
 const params = NameParam
 
 /** Returns a group as the caller may read it: users see its tools, not the lists, which name what they may not use. */
-const recordFor = (caller: Caller, record: GroupRecord): GroupRecord =>
-  caller.kind === 'user'
-    ? { ...record, included_tools: [], included_servers: [], excluded_tools: [], missing: [] }
-    : record
+function recordFor(caller: Caller, record: GroupRecord): GroupRecord {
+  if (caller.kind !== 'user') return record
+  const { tools: _tools, stale: _stale, broken: _broken, max_tokens: _limit, ...shown } = record
+  return { ...shown, included_tools: [], included_servers: [], excluded_tools: [], missing: [] }
+}
 
 /** Routes of tool groups with their effective tools, and the preview of a group. */
 export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
@@ -61,6 +62,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
       }
     },
     async (request, reply) => {
+      requireExactNumbers(request)
       const to = toGroupConfig(request.body.name, request.body)
       return reply.code(201).send(view(request, await app.gateway.groups.create(callerOf(request), to)))
     }
@@ -82,10 +84,11 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
       schema: {
         params,
         body: ref(ToolGroupReplacement),
-        response: { 200: ToolGroupView, ...errorResponses(400, 404, 413, 414, 415, 503) }
+        response: { 200: ToolGroupView, ...errorResponses(400, 404, 409, 413, 414, 415, 503) }
       }
     },
     async (request) => {
+      requireExactNumbers(request)
       const to = toReplacement(request.params.name, request.body)
       return view(request, (await app.gateway.groups.replace(callerOf(request), to)).after)
     }

@@ -14,7 +14,9 @@ export const Attention = Type.Object({
     'prompt_hidden',
     'resource_hidden',
     'items_left_out',
-    'group_missing'
+    'group_missing',
+    'group_broken',
+    'group_tokens'
   ]),
   name: Type.String({
     description: 'Name of the server or group, qualified name of the tool or prompt, or URI of the resource'

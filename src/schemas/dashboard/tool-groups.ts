@@ -8,20 +8,23 @@ export const GroupTool = Type.Object({
   name: Type.String({ description: '`<server>__<tool>`' }),
   server: Type.String(),
   reason: StringEnum(['server', 'picked'], { description: 'server: the whole server is included' }),
-  tokens: Type.Integer()
+  shown_as: Type.Optional(Type.String({ description: 'Name at the endpoint, if the group gives it one' })),
+  tokens: Type.Integer(),
+  tokens_before: Type.Integer({ description: 'Estimated tokens without the override' })
 })
 export type GroupTool = Static<typeof GroupTool>
 
 /** A tool that the lists name, or that belongs to an included server, but that the group does not serve. */
 export const LeftOutTool = Type.Object({
   name: Type.String(),
-  reason: StringEnum(['excluded', 'disabled', 'server_disabled', 'unusable', 'missing'])
+  reason: StringEnum(['excluded', 'disabled', 'server_disabled', 'unusable', 'missing', 'withheld'])
 })
 export type LeftOutTool = Static<typeof LeftOutTool>
 
 const effective = {
   tool_count: Type.Integer(),
   tokens: Type.Integer({ description: 'Estimated tokens of the tool definitions' }),
+  tokens_before: Type.Integer({ description: 'The same without the overrides' }),
   tools: Type.Array(GroupTool, { description: 'In the endpoint’s list order' }),
   left_out: Type.Array(LeftOutTool)
 }
@@ -45,6 +48,7 @@ export type ToolGroupsView = Static<typeof ToolGroupsView>
  */
 export const ToolGroupPreview = Type.Object({
   ...effective,
+  problem: Type.Optional(Type.String({ description: 'Why the overrides cannot be saved' })),
   missing: Type.Array(Type.String()),
   total_tool_count: Type.Integer({ description: 'Count of the global endpoint' }),
   total_tokens: Type.Integer({ description: 'Count of the global endpoint' })

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { ItemKind } from '../../registry/model/model.ts'
-import { definitionProblem, notUtf8 } from '../../catalog/definition.ts'
+import { definitionProblem, notUtf8 } from '../../catalog/items/definition.ts'
 import { members, valueOf } from '../../json/json.ts'
-import type { Problem } from '../../catalog/left-out.ts'
+import type { Problem } from '../../catalog/items/left-out.ts'
 
 const MAX_NAME_BYTES = 256
 /** Largest value of an index row in the registry. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
-import { definitionProblem } from '../../catalog/definition.ts'
+import { definitionProblem } from '../../catalog/items/definition.ts'
 import type { Egress } from '../http/egress.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { socketFailure } from '../http/failure.ts'

@@ -1,7 +1,7 @@
-import { objectOr } from '../domain/is-object.ts'
-import { TASKS_EXTENSION } from '../domain/mcp-constants.ts'
-import { members, valueOf, withMembers } from '../json/json.ts'
-import type { StoredServer } from '../registry/model/model.ts'
+import { objectOr } from '../../domain/is-object.ts'
+import { TASKS_EXTENSION } from '../../domain/mcp-constants.ts'
+import { members, valueOf, withMembers } from '../../json/json.ts'
+import type { StoredServer } from '../../registry/model/model.ts'
 import type { Problem } from './left-out.ts'
 
 /** Returns true if a server declares the tasks extension on the modern wire. */

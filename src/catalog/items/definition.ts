@@ -1,5 +1,5 @@
-import { escapeText } from '../domain/text/text.ts'
-import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/characters.ts'
+import { escapeText } from '../../domain/text/text.ts'
+import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../json/characters.ts'
 import {
   checkJson,
   JsonError,
@@ -9,7 +9,7 @@ import {
   skipSpace,
   skipString,
   type JsonLimits
-} from '../json/json.ts'
+} from '../../json/json.ts'
 import type { Problem } from './left-out.ts'
 
 const strict: JsonLimits = { depth: MAX_DEPTH, elements: MAX_MEMBERS, checksStrings: true }

@@ -1,8 +1,8 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { escapeText } from '../domain/text/text.ts'
-import type { ItemKind } from '../registry/model/model.ts'
-import { LegacyOutputSchema, ListedItems, optionalMembers } from '../schemas/upstream/listed-items.ts'
-import { members } from '../json/json.ts'
+import { escapeText } from '../../domain/text/text.ts'
+import type { ItemKind } from '../../registry/model/model.ts'
+import { LegacyOutputSchema, ListedItems, optionalMembers } from '../../schemas/upstream/listed-items.ts'
+import { members } from '../../json/json.ts'
 import type { Problem } from './left-out.ts'
 import { skillProblem, type SkillEntry } from './skill-entry.ts'
 

@@ -1,5 +1,5 @@
-import { isEvasiveUri, looseUri } from '../domain/loose-uri.ts'
-import type { StoredItem } from '../registry/model/model.ts'
+import { isEvasiveUri, looseUri } from '../../domain/loose-uri.ts'
+import type { StoredItem } from '../../registry/model/model.ts'
 import { skillRootOf } from './skill-entry.ts'
 
 /** Directories of a server's skills. */

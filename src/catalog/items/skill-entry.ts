@@ -1,7 +1,7 @@
-import { isObject } from '../domain/is-object.ts'
-import { escapeText } from '../domain/text/text.ts'
-import { hasHidden } from '../domain/text/hidden-characters.ts'
-import { elements, members, stringOf, withMembers } from '../json/json.ts'
+import { isObject } from '../../domain/is-object.ts'
+import { escapeText } from '../../domain/text/text.ts'
+import { hasHidden } from '../../domain/text/hidden-characters.ts'
+import { elements, members, stringOf, withMembers } from '../../json/json.ts'
 import type { Problem } from './left-out.ts'
 
 /** Members of an entry of `skills/list` that its rules are about. */

@@ -1,6 +1,6 @@
-import { truncate, escapeText } from '../domain/text/text.ts'
-import type { ItemKind, LeftOut } from '../registry/model/model.ts'
-import type { LeftOutCode, LeftOutItem } from '../schemas/left-out.ts'
+import { truncate, escapeText } from '../../domain/text/text.ts'
+import type { ItemKind, LeftOut } from '../../registry/model/model.ts'
+import type { LeftOutCode, LeftOutItem } from '../../schemas/left-out.ts'
 
 /** Limits of the list per server; items beyond them are only counted. */
 const MAX_ENTRIES = 100

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { hasHidden } from '../domain/text/hidden-characters.ts'
-import type { ItemKind } from '../registry/model/model.ts'
+import { hasHidden } from '../../domain/text/hidden-characters.ts'
+import type { ItemKind } from '../../registry/model/model.ts'
 import type { Problem } from './left-out.ts'
 
 /** Policies for names of tools and prompts that MCP clients cannot use (`TOWPATH_TOOL_NAMES`). */

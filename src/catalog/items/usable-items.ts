@@ -1,8 +1,8 @@
-import type { ItemKind, StoredItem, StoredServer } from '../registry/model/model.ts'
+import type { ItemKind, StoredItem, StoredServer } from '../../registry/model/model.ts'
 import { definitionProblem } from './definition.ts'
 import { shapeProblem } from './item-shape.ts'
 import type { Problem } from './left-out.ts'
-import { withoutLoneSurrogates } from '../json/surrogates.ts'
+import { withoutLoneSurrogates } from '../../json/surrogates.ts'
 
 /** A stored item that is neither listed nor callable. */
 export interface UnusableItem {
