@@ -124,9 +124,9 @@ export const staleTools = (catalog: Catalog, group: ResolvedGroup): string[] =>
 
 /**
  * Returns what the endpoint of a group lists as JSON text: its tools' definitions byte for byte, with estimated tokens
- * before and after the overrides.
+ * before and after the overrides. `more`: further members.
  */
-export function definitionsText(catalog: Catalog, group: ResolvedGroup): string {
+export function definitionsText(catalog: Catalog, group: ResolvedGroup, more: object = {}): string {
   const scope = scopeFor(catalog, group)
   const { tools, tokens, before } = budgetOf(scope)
   const definitions = tools.map(({ item, tokens: own, before: usual }) => {
@@ -140,7 +140,8 @@ export function definitionsText(catalog: Catalog, group: ResolvedGroup): string 
     tokens,
     tokens_before: before,
     stale: staleTools(catalog, group),
-    broken: partsOf(catalog, group).withheld
+    broken: partsOf(catalog, group).withheld,
+    ...more
   }
   return `${JSON.stringify(known).slice(0, -1)},"definitions":[${definitions.join(',')}]}`
 }

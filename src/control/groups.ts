@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { qualifiedName } from '../domain/names.ts'
 import { canBeBare, missingNames, type NameLookup } from '../domain/groups.ts'
 import { invalid, notFound } from '../lib/errors.ts'
 import type { GroupConfig, StoredGroup } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import { maskLocks, type ToolOverrides } from '../domain/overrides/tool-overrides.ts'
+import { maskLocks, secretsOfLocks, type ToolOverrides } from '../domain/overrides/tool-overrides.ts'
 import { resolveGroupConfig, type Catalog, type CatalogGroup, type ResolvedGroup } from '../catalog/catalog.ts'
 import { partsOf, type WithheldTool } from '../catalog/group-parts.ts'
 import {
@@ -200,8 +201,15 @@ export function createGroups(registry: Pick<Registry, 'write' | 'decryptLocks'>,
     definitions: (name) => definitionsText(catalog(), find(name)),
 
     preview(given) {
-      const config = check(given, catalog().group(given.name)?.stored)
-      return definitionsText(catalog(), resolveGroupConfig(config))
+      const before = catalog().group(given.name)?.stored
+      const config = check(given, before)
+      const secrets = secretsOfLocks(config.tools)
+      const changes = before && !isDeepStrictEqual(registry.decryptLocks(before), secrets)
+      return definitionsText(
+        catalog(),
+        resolveGroupConfig(config),
+        changes === undefined ? {} : { changes_secrets: changes }
+      )
     }
   }
 }

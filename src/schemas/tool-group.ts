@@ -180,6 +180,9 @@ export const EffectiveTools = Type.Object(
     tokens_before: Type.Optional(Type.Integer({ description: 'The same without the overrides' })),
     stale: record.stale,
     broken: record.broken,
+    changes_secrets: Type.Optional(
+      Type.Boolean({ description: 'In a preview: the secrets in its locks differ from those of the stored group' })
+    ),
     definitions: Type.Optional(
       Type.Array(
         Type.Object({

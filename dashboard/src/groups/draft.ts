@@ -1,3 +1,4 @@
+import type { ToolOverrides } from '../../../src/domain/overrides/tool-overrides.ts'
 import type { ToolGroupInput } from '../../../src/schemas/tool-group.ts'
 
 /** Group being edited: its stored members without derived ones. Lists keep names that no longer exist. */
@@ -8,6 +9,11 @@ export interface Draft {
   readonly included_tools: readonly string[]
   readonly excluded_tools: readonly string[]
   readonly tool_names: 'qualified' | 'bare'
+  /** What the group shows of its tools, by their public names; secrets are `***`. */
+  readonly tools: ToolOverrides
+  readonly instructions: string
+  /** Limit of the tokens as typed; empty for none. */
+  readonly max_tokens: string
 }
 
 export const emptyDraft: Draft = {
@@ -16,33 +22,45 @@ export const emptyDraft: Draft = {
   included_servers: [],
   included_tools: [],
   excluded_tools: [],
-  tool_names: 'qualified'
+  tool_names: 'qualified',
+  tools: {},
+  instructions: '',
+  max_tokens: ''
 }
 
 /** Members that a stored group shares with a draft. */
-export interface GroupRecord extends Omit<Draft, 'description' | 'tool_names'> {
+export interface GroupRecord extends Pick<Draft, 'name' | 'included_servers' | 'included_tools' | 'excluded_tools'> {
   readonly description?: string | undefined
   readonly tool_names?: 'bare' | undefined
+  readonly overrides?: ToolOverrides | undefined
+  readonly instructions?: string | undefined
+  readonly max_tokens?: number | undefined
 }
 
 export function draftOf(record: GroupRecord): Draft {
   const { name, description = '', included_servers, included_tools, excluded_tools } = record
+  const { overrides: tools = {}, instructions = '', max_tokens } = record
   const lists = { included_servers, included_tools, excluded_tools }
-  return { name, description, ...lists, tool_names: record.tool_names ?? 'qualified' }
+  const views = { tools, instructions, max_tokens: max_tokens === undefined ? '' : String(max_tokens) }
+  return { name, description, ...lists, tool_names: record.tool_names ?? 'qualified', ...views }
 }
 
 /**
  * Returns the request body that creates the group, also the file format of `towpath apply` and `create group`. Empty
  * members are omitted.
  */
-export function groupInput({ name, description, tool_names, ...lists }: Draft): ToolGroupInput {
+export function groupInput({ name, description, tool_names, tools, ...draft }: Draft): ToolGroupInput {
+  const { instructions, max_tokens, ...lists } = draft
   return {
     name,
     ...(description.trim() === '' ? {} : { description }),
     ...nonEmpty('included_servers', lists.included_servers),
     ...nonEmpty('included_tools', lists.included_tools),
     ...nonEmpty('excluded_tools', lists.excluded_tools),
-    ...(tool_names === 'bare' ? { tool_names } : {})
+    ...(tool_names === 'bare' ? { tool_names } : {}),
+    ...(Object.keys(tools).length > 0 ? { tools: tools as ToolGroupInput['tools'] & object } : {}),
+    ...(instructions.trim() === '' ? {} : { instructions }),
+    ...(max_tokens.trim() === '' ? {} : { max_tokens: Number(max_tokens) })
   }
 }
 
@@ -182,12 +200,15 @@ export function isAllPicked(draft: Draft, server: string, tools: readonly string
   return !choice.includesServer(server) && tools.length > 0 && choice.countOf(server, tools) === tools.length
 }
 
-/** Returns the number of differences between two drafts: names in lists, the description, the kind of names. */
+/** Returns the number of differences between two drafts: names in lists, overrides, and other members. */
 export function changeCount(before: Draft, after: Draft): number {
   const lists = ['included_servers', 'included_tools', 'excluded_tools'] as const
   const differing = lists.reduce((sum, list) => sum + differenceOf(before[list], after[list]), 0)
-  const texts = ['name', 'description', 'tool_names'] as const
-  return differing + texts.filter((member) => before[member] !== after[member]).length
+  const texts = ['name', 'description', 'tool_names', 'instructions', 'max_tokens'] as const
+  const tools = new Set([...Object.keys(before.tools), ...Object.keys(after.tools)])
+  const isSame = (tool: string) => JSON.stringify(before.tools[tool]) === JSON.stringify(after.tools[tool])
+  const overrides = [...tools].filter((tool) => !isSame(tool)).length
+  return differing + overrides + texts.filter((member) => before[member] !== after[member]).length
 }
 
 function differenceOf(a: readonly string[], b: readonly string[]): number {

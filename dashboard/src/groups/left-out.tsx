@@ -12,7 +12,8 @@ const tags: Readonly<Record<LeftOutTool['reason'], readonly [word: string, kind:
   disabled: ['disabled', ''],
   server_disabled: ['server disabled', ''],
   unusable: ['unusable', 'err'],
-  missing: ['missing', 'err']
+  missing: ['missing', 'err'],
+  withheld: ['withheld', 'err']
 }
 
 interface LeftOutProps {
@@ -110,6 +111,8 @@ function noteOf({ name, reason }: LeftOutTool, servers: ReadonlySet<string>): pr
       return <a href={link('server', server)}>Enable {server}</a>
     case 'unusable':
       return <a href={link('tool', name)}>The gateway cannot serve it</a>
+    case 'withheld':
+      return 'The override of this tool, or of another with its name, keeps it back'
     case 'missing':
       return servers.has(server) && server !== name
         ? `${server} does not offer this tool now. Kept in case it returns`

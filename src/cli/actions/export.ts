@@ -2,6 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isName } from '../../domain/names.ts'
 import { createReferences, replaceByReferences, type References } from '../../domain/secrets/references.ts'
+import { mapSecrets, type ToolOverrides } from '../../domain/overrides/tool-overrides.ts'
 import type { Cli } from '../io/cli.ts'
 import { FOLDERS } from '../apply/desired.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
@@ -45,7 +46,8 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   const file = (kind: FileKind, config: Config, more: object = {}): File => {
     // the name becomes a path, and the gateway is not trusted
     if (!isName(config.name)) throw new Failure(EXIT.failed, `the gateway returned a ${kind} with an invalid name`)
-    const value = { ...replaceByReferences(kind, config, references, keepSecrets), ...more }
+    const own = Object.fromEntries(Object.entries(config).filter(([member]) => !(member in more))) as Config
+    const value = { ...replaceByReferences(kind, own, references, keepSecrets), ...more }
     return [`${FOLDERS[kind][0]}/${config.name}.json`, `${JSON.stringify(value, null, 2)}\n`]
   }
   const token = (kind: FileKind, { name }: Config) => ({
@@ -53,13 +55,23 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   })
   return [
     ...servers.map((config) => file('server', config)),
-    ...groups.map(({ missing: _missing, ...group }) => file('group', group)),
+    ...groups.map(({ missing: _missing, stale: _stale, broken: _broken, ...group }) =>
+      file('group', group, lockReferences(group, references))
+    ),
     ...clients.map((client) => file('client', client, token('client', client))),
     ...users.map((user) => file('user', user, token('user', user))),
     ...teams.map((team) => file('team', team)),
     // those of the policy file are files already
     ...policies.filter(({ source }) => source !== 'file').map((policy) => file('policy', policy))
   ]
+}
+
+/** Returns the overrides of a group with references to variables instead of the secrets in its locks. */
+function lockReferences({ name, tools }: Pick<Records['group'], 'name' | 'tools'>, references: References) {
+  if (tools === undefined) return {}
+  const { tools: written } = replaceByReferences('group', { name, tools }, references, true)
+  const refer = (tool: string, argument: string) => references.refer('towpath_lock', name, tool, argument)
+  return { tools: mapSecrets(written as ToolOverrides, refer) }
 }
 
 /** Writes a file readable by its owner only: even without secrets it describes the gateway's setup. */

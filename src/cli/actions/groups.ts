@@ -1,8 +1,9 @@
 import type { Static } from '@sinclair/typebox'
+import type { ToolOverride, ToolOverrides } from '../../domain/overrides/tool-overrides.ts'
 import type { ToolGroupDetails } from '../../schemas/tool-group.ts'
 import type { Cli } from '../io/cli.ts'
 import { usage } from '../io/failure.ts'
-import { readObject } from '../io/input.ts'
+import { parsePairs, readObject } from '../io/input.ts'
 import { itemPath, KINDS } from '../io/kinds.ts'
 import { withSuggestion } from '../output/lookup.ts'
 import type { Action } from '../io/runner.ts'
@@ -15,6 +16,9 @@ interface Flags {
   readonly includeServer?: readonly string[]
   readonly excludeTool?: readonly string[]
   readonly toolNames?: string
+  readonly rename?: readonly string[]
+  readonly instructions?: string
+  readonly maxTokens?: string
 }
 
 type Details = Static<typeof ToolGroupDetails>
@@ -24,8 +28,15 @@ const members = (flags: Flags) => ({
   ...(flags.includeTool ? { included_tools: flags.includeTool } : {}),
   ...(flags.includeServer ? { included_servers: flags.includeServer } : {}),
   ...(flags.excludeTool ? { excluded_tools: flags.excludeTool } : {}),
-  ...(flags.toolNames === undefined ? {} : { tool_names: flags.toolNames })
+  ...(flags.toolNames === undefined ? {} : { tool_names: flags.toolNames }),
+  ...(flags.rename ? { tools: namesOf(flags.rename) } : {}),
+  ...(flags.instructions === undefined ? {} : { instructions: flags.instructions }),
+  ...(flags.maxTokens === undefined ? {} : { max_tokens: Number(flags.maxTokens) })
 })
+
+/** Returns the overrides that give tools other names; an empty name stands for the tool's own. */
+const namesOf = (pairs: readonly string[]): ToolOverrides =>
+  Object.fromEntries(parsePairs(pairs, '--rename').map(([tool, name]) => [tool, name === '' ? {} : { name }]))
 
 /** Reads the configuration from a file or flags. */
 async function read(cli: Cli, given: string | undefined, flags: Flags) {
@@ -50,16 +61,34 @@ export const createGroup: Action<Flags> = async (cli, [given], flags) => {
 export const updateGroup: Action<Flags> = async (cli, [given], flags) => {
   const { name, value, isFromFile } = await read(cli, given, flags)
   const path = itemPath('group', name)
-  const body = isFromFile ? value : { ...(await current(cli, name, path)), ...value }
+  const body = isFromFile ? value : await changed(cli, name, path, value)
   const answer = await withSuggestion(cli, 'group', name, cli.api.put<Details>(path, body))
   cli.note(`updated group "${name}"`)
   await cli.show(answer, recordView(answer.body))
 }
 
+/** Returns the current configuration with the members that flags give, and the names among the other overrides. */
+async function changed(cli: Cli, name: string, path: string, value: Readonly<Record<string, unknown>>) {
+  const before = await current(cli, name, path)
+  if (value.tools === undefined) return { ...before, ...value }
+  const { tools: old = {} } = before
+  const renamed = Object.entries(value.tools as ToolOverrides).map(([tool, given]): [string, ToolOverride] => {
+    const { name: _name, ...others } = Object.hasOwn(old, tool) ? old[tool]! : {}
+    return [tool, { ...others, ...given }]
+  })
+  const all = Object.entries({ ...old, ...Object.fromEntries(renamed) })
+  const tools = Object.fromEntries(all.filter(([, override]) => Object.keys(override).length > 0))
+  return { ...before, ...value, tools }
+}
+
 async function current(cli: Cli, name: string, path: string) {
   const { body } = await withSuggestion(cli, 'group', name, cli.api.get<Details>(path))
   const { description, included_tools, included_servers, excluded_tools, tool_names } = body
+  const { tools, instructions, max_tokens } = body
   return {
+    ...(tools === undefined ? {} : { tools }),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(max_tokens === undefined ? {} : { max_tokens }),
     ...(description === undefined ? {} : { description }),
     included_tools,
     included_servers,

@@ -72,7 +72,9 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
   return {
     ...pick(value, ['name', 'description']),
     ...Object.fromEntries(lists.map((name) => [name, unique(value[name] ?? [])])),
-    ...(kind === 'group' ? bare : pick({ ...value, jwks: keysOf(value.jwks) }, ['jwks', 'jwks_uri']))
+    ...(kind === 'group'
+      ? { ...bare, ...pick(value, ['tools', 'instructions', 'max_tokens']) }
+      : pick({ ...value, jwks: keysOf(value.jwks) }, ['jwks', 'jwks_uri']))
   }
 }
 

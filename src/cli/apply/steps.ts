@@ -1,3 +1,4 @@
+import { maskLocks, secretsOfLocks, type ToolOverrides } from '../../domain/overrides/tool-overrides.ts'
 import type { Members } from '../../domain/secrets/difference.ts'
 import { MASK } from '../../domain/secrets/secret-parts.ts'
 import { checkBody, checkPolicy } from './check.ts'
@@ -5,6 +6,7 @@ import type { Cli } from '../io/cli.ts'
 import { readDesired, type DesiredResource } from './desired.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { DECLARED, declaredPath, FILE_KINDS, type FileKind } from '../io/kinds.ts'
+import { isFatal } from './exit-codes.ts'
 import { diffResource, normalise, type Change } from './plan.ts'
 import { isObject } from '../../domain/is-object.ts'
 import type { InputObject } from '../io/input.ts'
@@ -51,9 +53,35 @@ async function sendServer(cli: Cli, method: string, path: string, body: object):
   if (pending) throw new Failure(EXIT.failed, `sign-in required: ${pending.authorization_url}`)
 }
 
-function planGroup(context: PlanContext, desired: DesiredResource): Step | undefined {
+function planTeam(context: PlanContext, desired: DesiredResource): Step | undefined {
   checkBody(desired.kind, desired.input)
   return planWhole(context, desired)
+}
+
+/** Plans a group like other resources; only the gateway can tell whether the secrets in its locks are still the same. */
+async function planGroup({ cli, current }: PlanContext, { kind, name, input }: DesiredResource) {
+  checkBody(kind, input)
+  const before = current.get(kind)!.get(name)
+  const body = normalise(kind, input.value)
+  const tools = (body.tools ?? {}) as ToolOverrides
+  const hasSecrets = Object.keys(secretsOfLocks(tools)).length > 0
+  const shown = hasSecrets ? { ...body, tools: maskLocks(tools) } : body
+  const locks = before && hasSecrets && (await changesSecrets(cli, body)) ? { locks: { secrets: tools } } : {}
+  const change = diffResource(kind, name, before && normalise(kind, before), { ...shown, ...locks })
+  if (!change) return undefined
+  const run = () => (before ? cli.api.put(declaredPath(kind, name), body) : cli.api.post(DECLARED[kind].path, body))
+  return { ...change, run: async () => void (await run()) }
+}
+
+async function changesSecrets(cli: Cli, body: object): Promise<boolean> {
+  try {
+    const answer = await cli.api.post<{ changes_secrets?: boolean }>(`${DECLARED.group.path}/preview`, body)
+    return answer.body.changes_secrets === true
+  } catch (error) {
+    if (!(error instanceof Failure) || isFatal(error)) throw error
+    // the group may need servers that are added before it
+    return true
+  }
 }
 
 async function planPolicy(context: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
@@ -126,7 +154,7 @@ const planners: {
   group: planGroup,
   client: planPrincipal,
   user: planPrincipal,
-  team: planGroup,
+  team: planTeam,
   policy: planPolicy
 }
 

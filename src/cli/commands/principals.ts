@@ -19,6 +19,9 @@ const withGroup = (command: Command): Command =>
     .option('--include-server <name>', 'include all tools, prompts and resources of a server; repeatable', collect)
     .option('--exclude-tool <name>', 'exclude a tool; repeatable', collect)
     .option('--tool-names <form>', 'form of the tool names: qualified or bare')
+    .option('--rename <tool=name>', 'name that the group gives a tool; repeatable, no name for its own', collect)
+    .option('--instructions <text>', 'text for the model, before the instructions of the servers')
+    .option('--max-tokens <number>', 'limit of the estimated tokens of its tools')
 
 const withClient = (command: Command): Command =>
   withToken(

@@ -68,7 +68,11 @@ export const secretsOfLocks = (overrides: ToolOverrides): LockSecrets =>
       .filter(([, secrets]) => Object.keys(secrets).length > 0)
   )
 
-function mapSecrets(overrides: ToolOverrides, secretOf: (tool: string, argument: string, secret: string) => string) {
+/** Returns the overrides with another text for each secret. */
+export function mapSecrets(
+  overrides: ToolOverrides,
+  secretOf: (tool: string, argument: string, secret: string) => string
+): ToolOverrides {
   const mapArgument = (tool: string, name: string, override: ArgumentOverride): ArgumentOverride =>
     isSecretLock(override.lock)
       ? { ...override, lock: { secret: secretOf(tool, name, override.lock.secret) } }

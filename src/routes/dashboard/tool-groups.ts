@@ -28,9 +28,11 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
   const view = (request: FastifyRequest, record: GroupRecord) => {
     const caller = callerOf(request)
     const { seen, clients, ...effective } = app.gateway.dashboard.groupDetails(caller, record.name)
+    const { tools: overrides, ...shown } = recordFor(caller, record)
     return {
-      ...withEndpointUrls(recordFor(caller, record), baseUrlOf(request, publicUrl)),
+      ...withEndpointUrls(shown, baseUrlOf(request, publicUrl)),
       ...effective,
+      ...(overrides === undefined ? {} : { overrides }),
       clients: clients.map(seenClient),
       ...(seen === undefined ? {} : { seen: new Date(seen).toISOString() })
     }

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import type { ToolOverrides } from '../../domain/overrides/tool-overrides.ts'
 import { StringEnum } from '../shared.ts'
 import { SeenClient } from './shared.ts'
 import { ToolGroupDetails } from '../tool-group.ts'
@@ -31,8 +32,15 @@ const effective = {
 
 /** A tool group with its endpoints and effective tools. */
 export const ToolGroupView = Type.Object({
-  ...ToolGroupDetails.properties,
+  ...Type.Omit(ToolGroupDetails, ['tools']).properties,
   ...effective,
+  overrides: Type.Optional(
+    Type.Unsafe<ToolOverrides>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'Overrides by `<server>__<tool>`, with `***` for secrets'
+    })
+  ),
   seen: Type.Optional(Type.String({ description: 'Time of the last request to one of its endpoints, ISO 8601' })),
   clients: Type.Array(SeenClient, { description: 'Clients of its endpoints that declared a name, most recent first' })
 })
