@@ -81,8 +81,7 @@ test('IA-24 tokens of another issuer, type, algorithm, key or time are refused',
     'a number as user': await sign({ sub: 7 }),
     'a changed signature': (await sign()).replace(/.{4}$/, 'AAAA')
   }
-  for (const [name, token] of Object.entries(signed))
-    assert.ok(!(await tokens.check(presented(token), from)), name)
+  for (const [name, token] of Object.entries(signed)) assert.ok(!(await tokens.check(presented(token), from)), name)
 })
 
 test('IA-24 a token ends with its key, and with its time', async () => {
