@@ -42,6 +42,15 @@ test('SR-H5 a folder that was there before, whatever its permissions, is closed 
   }
 })
 
+test('SR-H5 a folder that all users share, such as /tmp, is refused and keeps its permissions', async (t) => {
+  const dataDir = await freshDataDir(t)
+  const before = readdirSync(dataDir)
+  await chmod(dataDir, 0o1777)
+  await assert.rejects(startRegistry(t, { dataDir }), refusedFor(/is shared by all users: use a new folder inside it/))
+  assert.equal(lstatSync(dataDir).mode & 0o7777, 0o1777)
+  assert.deepEqual(readdirSync(dataDir), before)
+})
+
 test('SR-H5 a folder of version 0.1 with files for everybody is closed, and stays so through writes, checkpoints and restarts', async (t) => {
   const dataDir = await freshDataDir(t)
   await (await use(t, dataDir)).close()

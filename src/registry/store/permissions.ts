@@ -14,13 +14,15 @@ import { StartupError } from '../../lib/startup-error.ts'
 
 /** Permission bits of group and others */
 const GROUP_AND_OTHERS = 0o077
+/** Permission bits of a folder in which all users may make files, such as /tmp */
+const SHARED = 0o1002
 /** Entries of a data directory created by the gateway, including their temporary files; others are left alone */
 const OWN_ENTRY = /^(postgres|encryption\.key|lock)(\.|$)/
 
 /**
  * Removes the permissions of group and others from a data directory and from the store, key and lock in it, as
- * PostgreSQL requires for its own. Throws StartupError for files of another user, for symbolic links, and if the file
- * system ignores permissions.
+ * PostgreSQL requires for its own. Throws StartupError for files of another user, for symbolic links, for a folder that all
+ * users share, and if the file system ignores permissions.
  */
 export function restrictPermissions(dataDir: string): void {
   const user = process.getuid?.()
@@ -29,6 +31,9 @@ export function restrictPermissions(dataDir: string): void {
   const refuse = (path: string, reason: string) =>
     new StartupError(`the data directory ${dataDir} cannot be used: ${path} ${reason}`)
   const folder = realpathSync(dataDir)
+  // closing /tmp would break other programs
+  if ((lstatSync(folder).mode & SHARED) === SHARED)
+    throw refuse(folder, 'is shared by all users: use a new folder inside it')
   restrictFolder(folder, user, refuse)
   for (const name of readdirSync(folder)) if (OWN_ENTRY.test(name)) restrictEntry(join(folder, name), user, refuse)
 }
