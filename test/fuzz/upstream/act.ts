@@ -177,7 +177,7 @@ async function batch({ victim, judge, name }: Stage): Promise<void> {
   judge('batch', reply)
   const answers = readable(reply).flat() as { id?: unknown; result?: object }[]
   const failed = [1, 5, 6].filter((id) => !answers.some((answer) => answer.id === id && answer.result))
-  if (failed.length === 0 || overloaded.has(reply.status)) return
+  if (failed.length === 0 || overloaded.has(reply.status) || victim.isLate(reply)) return
   const texts = failed.map(
     (id) => `${id}: ${JSON.stringify(answers.find((answer) => answer.id === id))?.slice(0, 500)}`
   )
