@@ -8,6 +8,7 @@ import { canonicalPath } from './catalog/endpoint.ts'
 import type { Observer } from './observe/observation.ts'
 import audit from './plugins/audit.ts'
 import auth from './plugins/auth.ts'
+import bodyBytes from './plugins/body-bytes.ts'
 import clientAddress from './plugins/client-address.ts'
 import { createCredentialReader } from './http/connection-credentials.ts'
 import { boundConnections } from './http/connections.ts'
@@ -163,6 +164,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   const readCredentials = createCredentialReader()
   await app.register(requestTurns, { mode, readCredentials })
   await app.register(auth, { mode, limits, readCredentials, auth: config.auth, publicUrl })
+  await app.register(bodyBytes, { mode, limits })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs, mode, publicUrl })
   const policyFile = config.policyFile === undefined ? undefined : await readPolicyFile(config.policyFile)
   await app.register(registry, { config, onProgress, onFailure })

@@ -763,7 +763,7 @@ export const settings = {
     variable: `${ENV_PREFIX}CALL_BYTES`,
     fallback: '134217728',
     about:
-      'Requests of all calls in progress or waiting; past it 429. In enterprise mode one user or client may use a quarter of it.',
+      'Requests of all calls in progress or waiting; past it 429. As many bytes again for bodies that are being received; past it 503. In enterprise mode one user or client may use a quarter of each.',
     parse: bytes
   },
   pendingBytes: {

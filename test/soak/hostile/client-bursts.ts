@@ -100,6 +100,12 @@ export const ofClient: Readonly<Record<string, Burst>> = {
   ),
   'slow senders': (aim) =>
     sendWithoutReading(aim, 40, head(aim, 'POST', '/mcp', { ...json, 'content-length': '4000000' }), '{"a":1,'),
+  'bodies without their end': (aim) =>
+    sendWithoutReading(
+      aim,
+      40,
+      head(aim, 'POST', '/mcp', { ...json, 'content-length': '4000000' }) + long.slice(0, 3_000_000)
+    ),
   'huge, deep and wide bodies': (aim) =>
     times(6, (at) =>
       post(aim, '/mcp', [deep, legacyBody('ping', { long }), wide, `${'{"a":'.repeat(63)}1${'}'.repeat(63)}`][at % 4]!)
