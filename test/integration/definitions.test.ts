@@ -114,8 +114,11 @@ test(
       })
     })
     await until('the stream is open', () => stream.messages.length > 0)
-    const present = await heldOf(other)
-    assert.equal((await rest(app, 'POST', '/definitions/accept', seen(present))).status, 204)
+    const present = await until('the other replica knows the third text', async () => {
+      const held = await heldOf(other)
+      return JSON.stringify(held).includes('third') && held
+    })
+    assert.equal((await rest(app, 'POST', '/definitions/accept', seen(present || []))).status, 204)
     for (const each of replicas) {
       await until(
         'the new text is listed',
