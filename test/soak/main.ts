@@ -152,6 +152,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     mode: { type: 'string', default: 'enterprise' },
     hostile: { type: 'boolean', default: false },
+    beside: { type: 'boolean', default: false },
     servers: { type: 'string', default: allServers.join() },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) }
   }
@@ -159,7 +160,7 @@ const { values } = parseArgs({
 const [minutes, isEnterprise] = [Number(values.minutes), values.mode === 'enterprise']
 const problems = await runStandalone((t) =>
   values.hostile
-    ? soakHostile(t, minutes, isEnterprise, Number(values.seed), values.servers.split(','))
+    ? soakHostile(t, minutes, isEnterprise, Number(values.seed), values.servers.split(','), values.beside)
     : soak(t, minutes, isEnterprise)
 )
 for (const problem of problems) console.error(`FAILED: ${problem}`)

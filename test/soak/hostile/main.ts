@@ -5,11 +5,11 @@ import { sample } from '../measure.ts'
 import { ofCaller, ofClient } from './client-bursts.ts'
 import { deploy, tokens, type Deployment } from './deployment.ts'
 import { callableOf } from './hostile-tools.ts'
-import { createLatency } from './latency.ts'
+import { createLatency, type Latency } from './latency.ts'
 import { LIMIT_MB } from './limit.ts'
 import { administer, measure, switchHostile } from './others.ts'
 import { NICE, start } from './processes.ts'
-import { missing, printPhases, violations, type Phase } from './report.ts'
+import { BESIDE, missing, printPhases, violations, type Phase } from './report.ts'
 import { ofVisitor } from './visitor-bursts.ts'
 
 /** Length of each quiet phase, before, between and after the attacks, as a share of the attack time. */
@@ -26,9 +26,22 @@ async function watchMemory(gateway: Gateway, stop: AbortSignal): Promise<number>
   return most
 }
 
+/** Gateways of a run. */
+interface Gateways {
+  readonly deployment: Deployment
+  /** A gateway that nobody attacks: its response times tell the part of the machine. */
+  readonly beside: Deployment | undefined
+}
+
 /** Runs one phase with these attackers. */
-async function phase(t: TestContext, deployment: Deployment, ms: number, attackers: readonly (readonly string[])[]) {
+async function phase(
+  t: TestContext,
+  { deployment, beside }: Gateways,
+  ms: number,
+  attackers: readonly (readonly string[])[]
+) {
   const latency = createLatency()
+  const besides: Latency = { ...latency, record: (kind, time) => latency.record(`${BESIDE}${kind}`, time) }
   const bursts = new Map<string, number>()
   const stop = AbortSignal.timeout(ms)
   const children = attackers.map((args) => start(t, './attacker.ts', args))
@@ -37,6 +50,7 @@ async function phase(t: TestContext, deployment: Deployment, ms: number, attacke
   const [rssMb] = await Promise.all([
     watchMemory(deployment.gateway, stop),
     measure(deployment, latency, stop),
+    beside && measure(beside, besides, stop),
     isAttack ? administer(deployment, latency, stop) : undefined
   ])
   for (const child of children) child.kill('SIGKILL')
@@ -64,18 +78,20 @@ const attacksOf = ({ isEnterprise, hostile }: Deployment) => ({
 })
 
 /**
- * Attacks a gateway with a client of the fewest permissions, an anonymous visitor and hostile servers. Returns the
- * violations.
+ * Attacks a gateway with a client of the fewest permissions, an anonymous visitor and hostile servers. `hasBeside`: a
+ * second gateway is measured that nobody attacks. Returns the violations.
  */
 export async function soakHostile(
   t: TestContext,
   minutes: number,
   isEnterprise: boolean,
   seed: number,
-  servers: readonly string[]
+  servers: readonly string[],
+  hasBeside: boolean
 ): Promise<string[]> {
   const deployment = await deploy(t, isEnterprise, servers)
   const { gateway, limit } = deployment
+  const gateways = { deployment, beside: hasBeside ? await deploy(t, isEnterprise, []) : undefined }
   console.log(
     `${isEnterprise ? 'enterprise' : 'development'} mode, seed ${seed}, hostile servers: ${servers.join(', ')}; ` +
       `attackers run at nice ${NICE}, with pauses; while it is quiet as many processes use the CPU in their place`
@@ -92,7 +108,7 @@ export async function soakHostile(
     quiet.push(
       await phase(
         t,
-        deployment,
+        gateways,
         ms * QUIET_PART,
         attackers.map(() => ['nobody', '0', '0'])
       )
@@ -103,7 +119,7 @@ export async function soakHostile(
   try {
     await rest()
     for (let half = 0; half < 2 && isRunning(); half++) {
-      attacked.push(await phase(t, deployment, ms / 2, attackers))
+      attacked.push(await phase(t, gateways, ms / 2, attackers))
       if (isRunning()) await rest()
     }
   } catch (error) {
