@@ -26,6 +26,7 @@ import * as callIdentity from './0024_call_identity.ts'
 import * as refusedPeople from './0025_refused_people.ts'
 import * as pinnedDefinitions from './0026_pinned_definitions.ts'
 import * as approvals from './0027_approvals.ts'
+import * as approvalTasks from './0028_approval_tasks.ts'
 import * as groupViews from './0031_group_views.ts'
 
 /** All migrations, applied in order of their names. */
@@ -57,5 +58,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0025_refused_people': refusedPeople,
   '0026_pinned_definitions': pinnedDefinitions,
   '0027_approvals': approvals,
+  '0028_approval_tasks': approvalTasks,
   '0031_group_views': groupViews
 }

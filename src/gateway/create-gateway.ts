@@ -178,6 +178,7 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
     spareSessions: upstreams.countSpareSessions(),
     callsAwaitingProcess: connections.waitingForProcess,
     parkedCalls: mcpSide.downstream.parkedCalls,
+    heldCalls: mcpSide.heldCalls,
     catalogVersion: Number(base.live.current.version),
     groupTokens: groupTokens(base.live.current),
     breakers: upstreams.breakers(),
@@ -202,10 +203,11 @@ async function start(parts: GatewayParts): Promise<void> {
     const end = parseAnnouncement(announcement)
     if (end) downstream.removeEndedSessions([end])
   }
-  await registry.follow((state) => applier.apply(state), onAnnouncement, loadMissed, mcpSide.approvalWaits.announce)
+  await registry.follow((state) => applier.apply(state), onAnnouncement, loadMissed, mcpSide.announceApproval)
   refresh.refresher.start()
   signInSessions.start()
   approvalDecisions.start()
+  downstream.approvalTasks.start()
   catalogue.start()
 }
 
@@ -220,6 +222,7 @@ async function close(parts: GatewayParts): Promise<void> {
   base.events.close()
   refresh.refresher.close()
   signInSessions.close()
+  await mcpSide.downstream.approvalTasks.close()
   mcpSide.downstream.close()
   watching.upstreamWatchers.close()
   watching.taskStreams.close()
@@ -275,7 +278,7 @@ function createParts(options: GatewayOptions): GatewayParts {
     registry,
     catalog: () => live.current,
     redactorOf: ({ stored }) => upstreamSide.connections.redactorOf(stored),
-    announce: mcpSide.approvalWaits.announce,
+    announce: mcpSide.announceApproval,
     onChange: () => events.publish('audit'),
     log
   })

@@ -1,5 +1,6 @@
 import { createDownstream, type Downstream } from '../mcp/downstream.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
+import type { Caller } from '../catalog/caller.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { shownArguments } from '../mcp/approvals/shown-arguments.ts'
 import { createApprovalWebhook } from '../control/approvals/webhook.ts'
@@ -8,7 +9,7 @@ import { noop } from '../lib/noop.ts'
 import { ClientCalls, type SendCall } from '../upstream/client-calls.ts'
 import type { ListRefresh } from './list-refresh.ts'
 import { createApprovalGate } from '../mcp/approvals/approval-gate.ts'
-import { createApprovalWaits, type ApprovalWaits } from '../mcp/approvals/approval-waits.ts'
+import { createApprovalWaits } from '../mcp/approvals/approval-waits.ts'
 import { createPolicyGate, factsOf } from '../mcp/policy-gate.ts'
 import { judge } from '../domain/policy/permit.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
@@ -25,7 +26,10 @@ export interface McpSide {
   readonly downstream: Downstream
   readonly invocation: Invocation
   readonly clientActivity: ClientActivity
-  readonly approvalWaits: ApprovalWaits
+  /** Number of calls that wait for a decision of an approver. */
+  readonly heldCalls: number
+  /** Looks at a request for approval, because a change was announced. */
+  readonly announceApproval: (id: string) => void
   /** Ends the messages to the webhook that are on their way. */
   readonly closeWebhook: () => void
 }
@@ -85,7 +89,10 @@ export function createMcpSide(
       onRequest: (approval, { args = '{}', item, secrets }) =>
         webhook?.tell(approval, shownArguments(args, redactorOf(item.server), secrets?.names))
     }),
-    waits: createApprovalWaits(registry.approvals)
+    waits: createApprovalWaits(registry.approvals),
+    tasks: registry.approvalTasks,
+    currentCaller: (given: Caller) => (given.kind === 'development' ? given : live.current.currentCaller(given)),
+    isWanted: () => live.isLoaded && live.current.permits.policies.asking.size > 0
   }
   const refusals = createMcpRefusals(() => live.current, registry.recordRefusal, observer.onDecision)
   const downstream = createDownstream({
@@ -129,7 +136,13 @@ export function createMcpSide(
     downstream,
     invocation,
     clientActivity,
-    approvalWaits: approvals.waits,
+    get heldCalls() {
+      return approvals.waits.size
+    },
+    announceApproval(id) {
+      approvals.waits.announce(id)
+      downstream.approvalTasks.announce(id)
+    },
     closeWebhook: webhook?.close ?? noop
   }
 }

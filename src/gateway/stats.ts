@@ -17,6 +17,8 @@ export interface GatewayStats {
   readonly callsAwaitingProcess: number
   /** Calls that wait for input from their callers. */
   readonly parkedCalls: number
+  /** Calls that wait for a decision of an approver. */
+  readonly heldCalls: number
   readonly catalogVersion: number
   /** Estimated tokens of the tools of each group. */
   readonly groupTokens: readonly (readonly [group: string, tokens: number])[]

@@ -24,6 +24,7 @@ import type { PolicyDenial, PolicyGate } from './policy-gate.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer } from '../upstream/transport/call.ts'
 import type { CallReplies, McpTarget } from './call-replies.ts'
+import type { Ask } from './approvals/approval-gate.ts'
 import type { AskedCalls } from './approvals/asked-calls.ts'
 import type { CallForwarder } from './forward.ts'
 import { invalidState, type InputRequiredStore } from './input/input-required-store.ts'
@@ -91,6 +92,14 @@ function withHiddenSecrets(target: McpTarget, secrets: LockedSecrets | undefined
   return secrets ? { ...target, hide: (body) => Payload.of(secrets.redact(body.toString())) } : target
 }
 
+/** Returns the target of a call that needs a yes: whoever gives it is shown the arguments, so nothing else is sent. */
+function askedTarget(target: McpTarget, ask: Ask): McpTarget {
+  const { item, args } = ask
+  const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
+  const headers = item.paramHeaders.headers.length === 0 ? [] : paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}'))
+  return { ...target, members, headers, ask }
+}
+
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
 interface Reference {
@@ -146,7 +155,7 @@ export class TargetResolver {
     if (outcome?.denial) return this.#refuse(item, context, observation, outcome.denial, sent())
     const secrets = override?.secrets
     const target = withHiddenSecrets(this.#target(kind, context, item, edited), secrets)
-    return outcome?.ask ? { ...target, ask: { rule: outcome.ask, item, args, secrets } } : target
+    return outcome?.ask ? askedTarget(target, { rule: outcome.ask, item, args, secrets }) : target
   }
 
   /** Returns the target of a call that may run. */
@@ -311,10 +320,11 @@ export function callMethodFactory(options: Omit<CallMethodsOptions, 'targets'>):
       kind,
       describe,
       resolve,
-      exchange: (context, target) =>
-        target.ask === undefined
-          ? forwarder.forward(context, target)
-          : askedCalls.exchange(context, target, target.ask),
+      exchange(context, target) {
+        if (target.ask !== undefined) return askedCalls.exchange(context, target, target.ask)
+        askedCalls.checkUnasked(context)
+        return forwarder.forward(context, target)
+      },
       fail: (context, target, error) => replies.sendFailure(context, target, error)
     }
     return (context) => calls.run(surface, context)

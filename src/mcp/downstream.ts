@@ -22,6 +22,8 @@ import type { ApprovalGate } from './approvals/approval-gate.ts'
 import type { ApprovalWaits } from './approvals/approval-waits.ts'
 import { createYesStates } from './approvals/yes-states.ts'
 import { AskedCalls } from './approvals/asked-calls.ts'
+import { createApprovalTaskRequests } from './approvals/task-requests.ts'
+import { createTaskRunner, type TaskRunner, type TaskRunnerOptions } from './approvals/task-runner.ts'
 import { createElicitations } from './input/elicitations.ts'
 import { createInputRequiredStore } from './input/input-required-store.ts'
 import type { PendingCall } from './input/pending-call.ts'
@@ -46,6 +48,7 @@ import { createClientSessions, type Session } from './sessions/client-sessions.t
 import { createEventStore } from './sessions/event-store.ts'
 import { createHeartbeat } from './sessions/heartbeat.ts'
 import { HttpReply } from './sessions/reply.ts'
+import type { RequestContext } from './sessions/request-context.ts'
 import type { ResponseWriter, RunHandler } from './sessions/response-writer.ts'
 import { createUnsentResponses } from './sessions/unsent-responses.ts'
 import { SubscriptionsListen } from './subscriptions-listen.ts'
@@ -78,8 +81,10 @@ export interface Downstream {
   completeElicitation(server: string, params: string): void
   /** Schedules `list_changed` notifications after the catalog was replaced. */
   scheduleListChanges(): void
-  /** Returns the number of active calls of legacy sessions, including those that no HTTP request waits for. */
+  /** Returns the number of active calls of legacy sessions and of tasks, including those that no HTTP request waits for. */
   countSessionCalls(): number
+  /** Calls that the gateway makes itself after a yes. */
+  readonly approvalTasks: TaskRunner
   /** Closes the listening streams that no active call needs for its response. */
   endIdleStreams(): void
   /** Ends all sessions and streams of a deleted group, including their calls. */
@@ -105,7 +110,11 @@ export interface DownstreamOptions {
   readonly scopes: CurrentScopes
   readonly refusals: McpRefusals
   readonly policies: PolicyGate
-  readonly approvals: { readonly gate: ApprovalGate; readonly waits: ApprovalWaits }
+  readonly approvals: {
+    readonly gate: ApprovalGate
+    readonly waits: ApprovalWaits
+    readonly tasks: TaskRunnerOptions['store']
+  } & Pick<TaskRunnerOptions, 'currentCaller' | 'isWanted'>
   readonly recordClient: RecordClient
   readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
@@ -189,13 +198,18 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
     countQuota: quotas.forUnits(limits.subscriptionsPerPrincipal),
     byteQuota: quotas.forBytes(limits.subscriptionBytes)
   }
+  const resolve = (context: RequestContext) => targets.item('tool', context, context.observation!)
+  const { tasks: store, gate, waits, currentCaller, isWanted } = options.approvals
+  const serverInfo = JSON.stringify(identity)
+  const ownTasks = createApprovalTaskRequests({ store, handles, results, quotaGuard, serverInfo })
+  const taskRunner = createTaskRunner({
+    ...{ store, calls, forwarder, replies, results, scopes, resolve, currentCaller, isWanted },
+    log: options.log
+  })
   const askedCalls = new AskedCalls({
-    ...{ forwarder, scopes, results, heartbeat, inputRequiredStore, yesStates },
+    ...{ forwarder, scopes, results, heartbeat, inputRequiredStore, yesStates, gate, waits, resolve, serverInfo },
     redactorOf: options.redactorOf,
-    serverInfo: JSON.stringify(identity),
-    gate: options.approvals.gate,
-    waits: options.approvals.waits,
-    resolve: (context) => targets.item('tool', context, context.observation!)
+    tasks: ownTasks
   })
   const callMethod = callMethodFactory({ calls, forwarder, askedCalls, replies, clientInfoCache })
   const methods = new Map([
@@ -212,7 +226,8 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
       clientInfoCache,
       resourceLinks,
       calls: options.taskCalls,
-      log: taskLog
+      log: taskLog,
+      ownTasks
     },
     polls: createSharedPolls()
   })
@@ -226,6 +241,7 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
     identifierBytes: limits.identifierBytes
   })
   return {
+    taskRunner,
     legacy: new LegacyMessages({
       ...{ sessions, quotaGuard, identity, recordClient, results },
       notifyOwner: (owner, method) => upstreamSessions.notifyOwner(owner, method),
@@ -265,7 +281,7 @@ function createEndpoints(options: DownstreamOptions, state: State, run: RunHandl
   const settings = config.limits
   const streamQuota = quotas.forUnits(settings.sessionsPerPrincipal)
   const quotaGuard = new QuotaGuard({ calls, streams: streamQuota, maxStreams: settings.sessions, refusals })
-  const { legacy, modern } = createMessageHandlers(options, state, quotaGuard)
+  const { legacy, modern, taskRunner } = createMessageHandlers(options, state, quotaGuard)
   const limits = {
     depth: settings.jsonDepth,
     elements: settings.jsonElements,
@@ -275,6 +291,7 @@ function createEndpoints(options: DownstreamOptions, state: State, run: RunHandl
   const streams = new ListenStreams({ scopes, listChanges, heartbeat, eventStore, quotaGuard })
   const ends = quotas.forUnits(settings.callsPerPrincipal)
   return {
+    taskRunner,
     dispatcher: new Dispatcher({
       ...{ sessions, scopes, clientInfoCache, eventStore, heartbeat, legacy, modern, limits, run },
       maxBatchBytes: settings.batchBytes
@@ -293,7 +310,7 @@ export function createDownstream(options: DownstreamOptions): Downstream {
   const { streamBufferBytes: maxBufferedBytes, unsentBytes } = config.limits
   const unsentResponses = createUnsentResponses(quotas.limitOf(unsentBytes), unsentBytes)
   const run = createRunHandler(log)
-  const { dispatcher, httpSse, streams, deleteSession } = createEndpoints(options, state, run)
+  const { dispatcher, httpSse, streams, deleteSession, taskRunner } = createEndpoints(options, state, run)
   const serve = (http: HttpContext, work: (reply: HttpReply) => Promise<void> | void) => {
     const acceptsStream = accepts(http.headers, 'text/event-stream')
     const principal = http.caller.key
@@ -328,7 +345,8 @@ export function createDownstream(options: DownstreamOptions): Downstream {
     removeEndedSessions: (ends) => sessions.removeEnded(ends),
     completeElicitation: (server, params) => state.elicitations.complete(server, params),
     scheduleListChanges: () => listChanges.schedule(),
-    countSessionCalls: () => sessions.countCalls(),
+    countSessionCalls: () => sessions.countCalls() + taskRunner.size,
+    approvalTasks: taskRunner,
     endIdleStreams: () => listChanges.end((subscriber) => !subscriber.hasActiveCalls?.()),
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name

@@ -16,7 +16,7 @@ import {
 } from './input/input-required-store.ts'
 import { runInputRounds, MAX_INPUT_ROUNDS } from './input/input-rounds.ts'
 import { PendingCall } from './input/pending-call.ts'
-import { readRequestMeta } from './messages/request-meta.ts'
+import { readRequestMeta, traceFragment } from './messages/request-meta.ts'
 import { ownerOf, type SessionRelay } from './session-relay.ts'
 import type { Heartbeat } from './sessions/heartbeat.ts'
 import type { Implementation, RequestContext } from './sessions/request-context.ts'
@@ -55,7 +55,9 @@ export class CallForwarder {
     const { tracer, traceContext: policy } = calls.tracing
     const { fragment, progressToken, trace } = readRequestMeta(message, tracer !== undefined, policy)
     const callerTrace = trace ?? readTraceHeaders(headers)
-    const request = calls.prepare(context.observation!, message.method, target, fragment, callerTrace)
+    // whoever said yes was shown the arguments, and not what else a server may act upon
+    const meta = target.ask ? traceFragment(message, tracer !== undefined, policy) : fragment
+    const request = calls.prepare(context.observation!, message.method, target, meta, callerTrace)
     return era === 'legacy'
       ? this.#forwardLegacy(context, target, request, progressToken)
       : this.#forwardModern(context, target, request, progressToken)

@@ -16,7 +16,7 @@ import type { QuotaGuard } from './quota-guard.ts'
 import type { Heartbeat } from './sessions/heartbeat.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 import { requireTasks } from './tasks/declaration.ts'
-import { handleKey, type TaskHandles } from './tasks/handles.ts'
+import { handleKey, type Task, type TaskHandles } from './tasks/handles.ts'
 import type { SharedPoll, SharedPolls } from './tasks/shared-polls.ts'
 import type { TaskLog, TaskOfCaller } from './tasks/task-log.ts'
 import { isTask, resultWithAddresses, taskChanges, taskIdOf } from './tasks/task-results.ts'
@@ -27,7 +27,14 @@ interface TaskTarget extends McpTarget {
   readonly known: TaskOfCaller
 }
 
+/** Tasks of the gateway itself (approvals.md). */
+export interface OwnTasks {
+  /** Serves a request about a task; undefined if the task is not one of the gateway. */
+  serve(context: RequestContext, handle: string, task: Task): Promise<void> | undefined
+}
+
 export interface TaskMethodsOptions {
+  readonly ownTasks: OwnTasks
   /** Sends requests that the call log does not list: it lists a task when it begins and when it ends. */
   readonly calls: ClientCalls
   readonly handles: TaskHandles
@@ -87,7 +94,15 @@ class TaskRequests {
       exchange: (context, target) => this.#exchange(context, target),
       fail: (context, target, error) => this.#options.replies.sendFailure(context, target, error)
     }
-    return (context) => this.#options.calls.run(surface, context)
+    return (context) => this.#serveOwn(context) ?? this.#options.calls.run(surface, context)
+  }
+
+  /** Serves a request about a task of the gateway itself; undefined for all others. */
+  #serveOwn(context: RequestContext): Promise<void> | undefined {
+    const { handles, ownTasks } = this.#options
+    const handle = context.taskCapabilities === undefined ? undefined : context.message.param('taskId')
+    const task = typeof handle === 'string' ? handles.open(context, handle) : undefined
+    return task && ownTasks.serve(context, handle as string, task)
   }
 
   #describe({ caller, endpoint, requestId, message }: RequestContext): InboundCall {

@@ -36,6 +36,8 @@ export interface ApprovalRequest {
   readonly secretArguments: readonly string[]
   readonly validMs: number
   readonly uses: number
+  /** Facts with which the gateway makes the call itself after a yes; absent if the caller makes it. */
+  readonly task?: object | undefined
   readonly address?: string | undefined
   readonly requestId?: string | undefined
 }
@@ -60,6 +62,8 @@ export interface StoredApproval {
   readonly decidedBy: string | null
   readonly decidedAt: Date | null
   readonly reason: string | null
+  /** True if the gateway makes the call after a yes. */
+  readonly isTask: boolean
 }
 
 /** A request with its arguments as JSON text. */
@@ -73,6 +77,7 @@ export interface ApprovalWithArguments extends StoredApproval {
 interface SealedRequest {
   readonly args: string
   readonly secretArguments?: readonly string[]
+  readonly task?: object | undefined
 }
 
 /** Decision on a request. */
@@ -104,8 +109,11 @@ export interface Approvals {
   }): Promise<ApprovalWithArguments[]>
   /** Decides on a pending request. 404; 409 if it is decided, expired, or not the one that was shown. */
   decide(change: Change, decision: ApprovalDecision): Promise<StoredApproval>
-  /** Ends requests whose time is over, or whose rule is not the current one. `rules`: hashes by name. */
-  expire(rules: ReadonlyMap<string, string>): Promise<string[]>
+  /**
+   * Ends requests whose time is over, or whose rule is not the current one, and returns their ids and the number of
+   * those that wait or can be used. `rules`: hashes by name.
+   */
+  expire(rules: ReadonlyMap<string, string>): Promise<{ readonly ended: string[]; readonly open: number }>
 }
 
 /** Serialises new requests, so that the limits are exact. */
@@ -113,7 +121,8 @@ const LIMITS_LOCK = 7_203_410
 /** A replica may not know a new rule yet. */
 const RULE_GRACE_S = 10
 
-const columns = [
+/** Columns of a request without what is encrypted. */
+export const approvalColumns = [
   'id',
   'at',
   'expires_at',
@@ -131,19 +140,21 @@ const columns = [
   'definition',
   'decided_by',
   'decided_at',
-  'reason'
+  'reason',
+  'task'
 ] as const
 
-type Row = Awaited<ReturnType<typeof selectByIds>>[number]
+export type ApprovalRow = Awaited<ReturnType<typeof selectByIds>>[number]
 
 const selectByIds = (db: Db, ids: readonly string[]) =>
   db
     .selectFrom('approvals')
-    .select(columns)
+    .select(approvalColumns)
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
 
-const fromRow = (row: Row): StoredApproval => ({
+/** Returns a request as it is read. */
+export const fromRow = (row: ApprovalRow): StoredApproval => ({
   id: row.id,
   at: row.at,
   expiresAt: row.expires_at,
@@ -161,19 +172,25 @@ const fromRow = (row: Row): StoredApproval => ({
   definition: row.definition,
   decidedBy: row.decided_by,
   decidedAt: row.decided_at,
-  reason: row.reason
+  reason: row.reason,
+  isTask: row.task
 })
 
-const sealedPart = ({ args, secretArguments }: ApprovalRequest): SealedRequest => ({ args, secretArguments })
+const sealedPart = ({ args, secretArguments, task }: ApprovalRequest): SealedRequest => ({ args, secretArguments, task })
 
 const locationOf = (id: string) => ({ table: 'approvals', row: id, column: 'sealed' })
 const now = sql<Date>`now()`
 const after = (ms: number) => sql<Date>`now() + make_interval(secs => ${ms / 1_000}::float8)`
 
-type Audited = Pick<Row, 'id' | 'rule' | 'server' | 'item' | 'endpoint'>
+type Audited = Pick<ApprovalRow, 'id' | 'rule' | 'server' | 'item' | 'endpoint'>
 
 /** Records what happened to a request; `decision` of the audit log is the id of the request. */
-const audit = (db: Db, verb: string, change: Pick<AuditedAction, 'actor' | 'address' | 'requestId'>, row: Audited) =>
+export const audit = (
+  db: Db,
+  verb: string,
+  change: Pick<AuditedAction, 'actor' | 'address' | 'requestId'>,
+  row: Audited
+) =>
   insertRows(db, [
     safeRow({
       ...toAuditRow({ ...change, action: `approval.${verb}`, target: `${row.server}__${row.item}` }, 'ok'),
@@ -183,24 +200,35 @@ const audit = (db: Db, verb: string, change: Pick<AuditedAction, 'actor' | 'addr
     })
   ])
 
-async function findEqual(db: Db, { digest, ruleHash }: ApprovalRequest): Promise<Row | undefined> {
-  await db
-    .updateTable('approvals')
-    .set({ status: 'expired' })
-    .where('digest', '=', digest)
-    .where('status', '=', 'pending')
-    .where((where) => where.or([where('expires_at', '<=', now), where('rule_hash', '!=', ruleHash)]))
-    .execute()
-  return db
+/** Finds a request of an equal call that waits, or was denied. A task is its own request: its yes is for its own call. */
+const findEqual = (db: Db, { digest, ruleHash, task }: ApprovalRequest): Promise<ApprovalRow | undefined> =>
+  db
     .selectFrom('approvals')
-    .select(columns)
+    .select(approvalColumns)
     .where('digest', '=', digest)
     .where('rule_hash', '=', ruleHash)
-    .where('status', 'in', ['pending', 'denied'])
+    .where((where) =>
+      where.or([
+        where('status', '=', 'denied'),
+        where.and([where('status', '=', 'pending'), where('task', '=', task !== undefined)])
+      ])
+    )
     .where('expires_at', '>', now)
     .orderBy('at', 'desc')
     .limit(1)
     .executeTakeFirst()
+
+/** Ends requests with a row in the audit log each. Returns their ids. */
+async function end(trx: Db, condition: ReturnType<typeof sql<boolean>>): Promise<string[]> {
+  const rows = await trx
+    .updateTable('approvals')
+    .set({ status: 'expired' })
+    .where(condition)
+    .returning(approvalColumns)
+    .execute()
+  const actor = { kind: 'system', name: PRODUCT } as const
+  for (const row of rows) await audit(trx, 'expire', { actor }, row)
+  return rows.map(({ id }) => id)
 }
 
 async function limitReached(db: Db, { kind, name }: Actor): Promise<ApprovalLimit | undefined> {
@@ -227,10 +255,11 @@ async function useYes(trx: Db, request: ApprovalRequest): Promise<StoredApproval
       sql<string>`(
         select id from approvals
         where digest = ${digest} and status = 'approved' and rule_hash = ${ruleHash} and expires_at > now()
+          and (not task or runner is not null)
         order by decided_at limit 1 for update)`
     )
     .where('status', '=', 'approved')
-    .returning(columns)
+    .returning(approvalColumns)
     .executeTakeFirst()
   if (!row) return undefined
   await audit(trx, 'use', request, row)
@@ -241,14 +270,15 @@ async function useYes(trx: Db, request: ApprovalRequest): Promise<StoredApproval
 export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean): Approvals {
   const notify = (trx: Db, id: string) =>
     shouldNotify ? sql`select pg_notify(${APPROVALS_CHANNEL}, ${id})`.execute(trx) : undefined
-  const open = ({ sealed, ...row }: Row & { readonly sealed: Uint8Array }): ApprovalWithArguments => {
+  const open = ({ sealed, ...row }: ApprovalRow & { readonly sealed: Uint8Array }): ApprovalWithArguments => {
     const opened = decryptJson<SealedRequest>(keys, sealed, locationOf(row.id), 'a request for approval')
     const { args, secretArguments = [] } = opened
     return { ...fromRow(row), args, secretArguments }
   }
-  const store = async (trx: Db, database: string, request: ApprovalRequest): Promise<Row> => {
+  const store = async (trx: Db, database: string, request: ApprovalRequest): Promise<ApprovalRow> => {
     const { id, rule, ruleHash, actor, callerKey, callerCredential, endpoint, server, item, digest, definition } =
       request
+    const { task } = request
     return trx
       .insertInto('approvals')
       .values({
@@ -256,17 +286,26 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
         ...{ caller_kind: actor.kind, caller: actor.name, caller_key: callerKey },
         ...{ caller_credential: callerCredential ?? null, endpoint, server, item, digest, definition },
         sealed: encryptJson(requireEncryptionKeys(keys, database), sealedPart(request), locationOf(id)),
-        uses_left: request.uses
+        uses_left: request.uses,
+        task: task !== undefined
       })
-      .returning(columns)
+      .returning(approvalColumns)
       .executeTakeFirstOrThrow()
   }
   return {
     use: (request) => withErrorTranslation(() => db.transaction().execute((trx) => useYes(trx, request))),
     request: (request) =>
-      withErrorTranslation(() =>
-        withKeyLock(db, async (trx, database) => {
+      withErrorTranslation(async () => {
+        // a client that repeats its call needs no lock
+        const known = await findEqual(db, request)
+        if (known) return { approval: fromRow(known), isNew: false }
+        return withKeyLock(db, async (trx, database) => {
           await sql`select pg_advisory_xact_lock(${LIMITS_LOCK})`.execute(trx)
+          const { digest, ruleHash } = request
+          await end(
+            trx,
+            sql<boolean>`digest = ${digest} and status = 'pending' and (expires_at <= now() or rule_hash <> ${ruleHash})`
+          )
           const equal = await findEqual(trx, request)
           if (equal) return { approval: fromRow(equal), isNew: false }
           const limit = await limitReached(trx, request.actor)
@@ -275,13 +314,13 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
           await audit(trx, 'request', request, row)
           return { approval: fromRow(row), isNew: true }
         })
-      ),
+      }),
     find: (ids) => withErrorTranslation(async () => (await selectByIds(db, ids)).map(fromRow)),
     get: (id) =>
       withErrorTranslation(async () => {
         const row = await db
           .selectFrom('approvals')
-          .select([...columns, 'sealed'])
+          .select([...approvalColumns, 'sealed'])
           .where('id', '=', id)
           .executeTakeFirst()
         return row && open(row)
@@ -290,7 +329,7 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
       withErrorTranslation(async () => {
         const query = db
           .selectFrom('approvals')
-          .select([...columns, 'sealed'])
+          .select([...approvalColumns, 'sealed'])
           .orderBy('at', 'desc')
           .orderBy('id')
           .limit(limit)
@@ -311,7 +350,7 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
             .where('digest', '=', digest)
             .where('status', '=', 'pending')
             .where('expires_at', '>', now)
-            .returning(columns)
+            .returning(approvalColumns)
             .executeTakeFirst()
           if (!row) throw await whyNot(trx, id, digest)
           await audit(trx, isYes ? 'approve' : 'deny', change, row)
@@ -323,21 +362,16 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
       withErrorTranslation(() =>
         db.transaction().execute(async (trx) => {
           const hashes = [...rules].map(([name, hash]) => `${name} ${hash}`)
-          const rows = await trx
-            .updateTable('approvals')
-            .set({ status: 'expired' })
-            .where('status', 'in', ['pending', 'approved'])
-            .where(
-              sql<boolean>`(expires_at <= now() or (at < now() - make_interval(secs => ${RULE_GRACE_S})
+          const ended = await end(
+            trx,
+            sql<boolean>`status in ('pending', 'approved') and (expires_at <= now()
+              or (at < now() - make_interval(secs => ${RULE_GRACE_S})
                 and not (rule || ' ' || rule_hash) = any(${hashes}::text[])))`
-            )
-            .returning(columns)
-            .execute()
-          for (const row of rows) {
-            await audit(trx, 'expire', { actor: { kind: 'system', name: PRODUCT } }, row)
-            await notify(trx, row.id)
-          }
-          return rows.map(({ id }) => id)
+          )
+          for (const id of ended) await notify(trx, id)
+          const { rows } = await sql<{ open: number }>`
+            select count(*)::int as open from approvals where status in ('pending', 'approved')`.execute(trx)
+          return { ended, open: rows[0]!.open }
         })
       )
   }

@@ -7,7 +7,7 @@ import { until } from '../until.ts'
 import { addRecorder, openSession, openStream, startMcp, type Answer } from './mcp-helpers.ts'
 import { startHttp } from '../fixtures/http/server.ts'
 import { startOwnPostgres } from '../own-postgres.ts'
-import { as, startPolicyGateway, type PolicyGateway } from './policy-helpers.ts'
+import { admin, as, startPolicyGateway, type PolicyGateway } from './policy-helpers.ts'
 
 const HOLD_MS = 700
 const rule = { effect: 'approve', targets: { servers: ['k8s'], tools: ['restart_pod'] }, hold_ms: HOLD_MS } as const
@@ -378,4 +378,65 @@ test('AP-05 AP-07 a confirm asks a modern client with a state that is good once,
   const unable = await mcp.modern('tools/call', { name: tool, arguments: {} }, as(worker))
   assert.match(resultOf(unable).content[0]!.text, /cannot ask its user/)
   assert.equal(sent(gateway), 1)
+})
+
+test('programs decide on nothing: personal tokens with few rights, and MCP clients', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  const { rest, mcp, worker, policy } = gateway
+  const bob = (await rest('POST', '/users', { name: 'bob' })).body.access_token as string
+  const boss = (await rest('POST', '/users', { name: 'boss', role: 'admin' })).body.access_token as string
+  await policy('ask', { ...rule, hold_ms: 0, approvers: { users: ['bob'] } })
+  const tokenOf = async (token: string, scopes: readonly string[]) => {
+    const { status, body } = await rest('POST', '/me/tokens', { name: `t${scopes.length}`, scopes }, token)
+    assert.equal(status, 201, JSON.stringify(body))
+    return body.access_token as string
+  }
+  const weak = [
+    await tokenOf(bob, ['mcp']),
+    await tokenOf(bob, ['mcp', 'towpath:call']),
+    await tokenOf(boss, ['mcp', 'towpath:call'])
+  ]
+  await mcp.modern('tools/call', { name: tool, arguments: {} }, as(worker))
+  const [entry] = await pendingOf(gateway)
+  for (const token of [...weak, worker])
+    assert.notEqual((await decide(gateway, 'approve', entry!, 'x', token)).status, 200)
+  assert.equal((await decide(gateway, 'approve', entry!, 'x', await tokenOf(boss, ['towpath:admin']))).status, 200)
+  assert.equal(sent(gateway), 0)
+})
+
+test('a held call hears at once that its request ended, and progress only grows', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  const { mcp, worker, policy, rest } = gateway
+  const call = (args: object) =>
+    mcp.modern('tools/call', { name: tool, arguments: args, _meta: { progressToken: 'p' } }, as(worker))
+  await policy('ask', { ...rule, hold_ms: 60_000, valid_ms: 500 })
+  const late = await call({ n: 1 })
+  assert.match(resultOf(late).content[0]!.text, /expired/)
+  assert.equal(resultOf(late)._meta?.[META]?.status, 'expired')
+  // the second yes is needed because another call used the first
+  await policy('ask', { ...rule, hold_ms: 60_000 })
+  const both = [call({ n: 2 }), call({ n: 2 })]
+  await until('both calls wait', async () => {
+    const text = await (await fetch(new URL('/metrics', mcp.url), { headers: as(admin) })).text()
+    return /queue_length\{[^}]*queue="approval"[^}]*\} 2/.test(text)
+  })
+  await decide(gateway, 'approve', await nextPending(gateway))
+  await until('one has run', () => sent(gateway) === 1)
+  await decide(gateway, 'approve', await nextPending(gateway))
+  for (const { events } of await Promise.all(both)) {
+    const steps = (events as { method?: string; params?: { progress: number } }[])
+      .filter(({ method }) => method === 'notifications/progress')
+      .map(({ params }) => params!.progress)
+    assert.deepEqual(
+      steps,
+      steps.toSorted((a, b) => a - b)
+    )
+    assert.equal(new Set(steps).size, steps.length)
+  }
+  assert.equal(sent(gateway), 2)
+  const ended = call({ n: 3 })
+  await nextPending(gateway)
+  await rest('DELETE', '/policies/ask')
+  assert.match(resultOf(await ended).content[0]!.text, /policy has changed/)
+  assert.equal(sent(gateway), 2)
 })

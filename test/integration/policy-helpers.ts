@@ -8,7 +8,7 @@ import { addCleanup } from '../store.ts'
 import { checkDocumented } from '../documented.ts'
 import { startMcp, type Mcp } from './mcp-helpers.ts'
 
-const admin = 'administrator-token-of-these-tests'
+export const admin = 'administrator-token-of-these-tests'
 
 export const as = (token: string) => ({ authorization: `Bearer ${token}` })
 

@@ -1,7 +1,8 @@
 import { credentialOf, type Caller } from '../../catalog/caller.ts'
 import type { Catalog, CatalogServer } from '../../catalog/catalog.ts'
 import type { ApprovalStatus } from '../../domain/approvals.ts'
-import { isAdministrator } from '../../domain/access/access.ts'
+import { includesScope, isAdministrator } from '../../domain/access/access.ts'
+import { COMMAND_LINE_CLIENT } from '../../domain/product.ts'
 import { compileSubjects } from '../../domain/policy/subject.ts'
 import { AppError, forbidden, notFound } from '../../lib/errors.ts'
 import type { ApprovalWithArguments, StoredApproval } from '../../registry/approvals.ts'
@@ -54,6 +55,16 @@ function isApprover({ policies, permits }: Catalog, caller: Caller, { rule }: St
 const isSameCredential = (a: Uint8Array | null | undefined, b: Uint8Array | null | undefined) =>
   Buffer.compare(a ?? new Uint8Array(), b ?? new Uint8Array()) === 0
 
+/**
+ * Returns true for a token or session of a person who is there, or acts as an administrator. Programs get tokens with
+ * fewer rights, to make calls with: they must not decide on any.
+ */
+function isOfPerson({ kind, scopes, oauthClient }: Caller): boolean {
+  if (kind === 'client') return false
+  if (oauthClient === undefined) return scopes === undefined || scopes.includes('towpath:admin')
+  return oauthClient === COMMAND_LINE_CLIENT && includesScope(scopes ?? [], 'towpath:call')
+}
+
 /** Returns true if the request was made with the token or sign-in that the caller uses now. */
 const isOwn = (caller: Caller, { callerKey, callerCredential }: StoredApproval) =>
   caller.key === callerKey && isSameCredential(callerCredential, credentialOf(caller))
@@ -72,7 +83,7 @@ export function createApprovalDecisions({
   const mayDecide = (caller: Caller, approval: StoredApproval): boolean => {
     // development mode has one caller: whoever opens the dashboard
     if (caller.kind === 'development') return true
-    if (caller.kind === 'client' || caller.oauthClient !== undefined || isOwn(caller, approval)) return false
+    if (!isOfPerson(caller) || isOwn(caller, approval)) return false
     return isAdministrator(caller) || isApprover(catalog(), caller, approval)
   }
   const maySee = (caller: Caller, approval: StoredApproval) =>
@@ -113,9 +124,14 @@ export function createApprovalDecisions({
     if (!found || !maySee(caller, found)) throw notFound('approval', id)
     return found
   }
+  let isIdle = false
   const expire = async () => {
+    const { asking } = catalog().permits.policies
+    // without such policies, and once nothing is left of earlier ones, nothing is spent
+    if (isIdle && asking.size === 0) return
     try {
-      const ended = await approvals.expire(catalog().permits.policies.asking)
+      const { ended, open } = await approvals.expire(asking)
+      isIdle = asking.size === 0 && open === 0
       for (const id of ended) announce(id)
       if (ended.length > 0) onChange()
       hasFailed = false

@@ -35,8 +35,11 @@ export type GateAnswer =
 
 /** Lets calls run for which somebody has said yes (approvals.md). */
 export interface ApprovalGate {
-  /** Uses a yes for the call, or asks for one. Rejects never because of the database. */
-  admit(request: AskingRequest, ask: Ask): Promise<GateAnswer>
+  /**
+   * Uses a yes for the call, or asks for one. `task`: facts with which the gateway makes the call itself after a yes.
+   * Rejects never because of the database.
+   */
+  admit(request: AskingRequest, ask: Ask, task?: object): Promise<GateAnswer>
 }
 
 export interface ApprovalGateOptions {
@@ -65,10 +68,14 @@ const limitTexts = {
 } as const
 
 /** Returns the text for the caller whose call was denied. */
-const denialText = ({ reason, decidedBy }: StoredApproval) =>
+export const denialText = ({ reason, decidedBy }: StoredApproval) =>
   reason ? `not run: denied: ${reason}` : `not run: denied by ${decidedBy ?? 'an approver'}`
 
-function requestOf({ caller, endpoint, address, requestId }: AskingRequest, ask: Ask): ApprovalRequest {
+function requestOf(
+  { caller, endpoint, address, requestId }: AskingRequest,
+  ask: Ask,
+  task: object | undefined
+): ApprovalRequest {
   const { rule, item, args = '{}' } = ask
   const { validMs, uses } = settingsOf(rule)
   return {
@@ -85,7 +92,7 @@ function requestOf({ caller, endpoint, address, requestId }: AskingRequest, ask:
     definition: definitionOf(item),
     args,
     secretArguments: ask.secrets?.names ?? [],
-    ...{ validMs, uses, address, requestId }
+    ...{ validMs, uses, task, address, requestId }
   }
 }
 
@@ -100,7 +107,7 @@ export function createApprovalGate({ store, onRequest }: ApprovalGateOptions): A
     return { kind: 'pending', approval }
   }
   return {
-    async admit(from, ask) {
+    async admit(from, ask, task) {
       const effect = effectOf(ask.rule)
       if (effect === 'allow') return { kind: 'run' }
       if (effect === 'deny')
@@ -108,7 +115,7 @@ export function createApprovalGate({ store, onRequest }: ApprovalGateOptions): A
       if (Buffer.byteLength(ask.args ?? '') > APPROVAL_LIMITS.argumentBytes)
         return { kind: 'refused', text: 'not run: the arguments are too long to be approved' }
       try {
-        return await admit(requestOf(from, ask), ask)
+        return await admit(requestOf(from, ask, task), ask)
       } catch (error) {
         if (!(error instanceof AppError)) throw error
         return { kind: 'refused', text: 'not run: the call cannot be approved now' }

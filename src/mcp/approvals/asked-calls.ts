@@ -1,13 +1,15 @@
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { isObject } from '../../domain/is-object.ts'
 import { INPUT_REQUIRED, META } from '../../domain/mcp-constants.ts'
-import { withMembers } from '../../json/json.ts'
+import { valueOf, withMembers } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { AppError } from '../../lib/errors.ts'
-import { callFragment, paramsFragment } from '../../protocol/jsonrpc.ts'
 import { canRequest } from '../messages/capabilities.ts'
 import { isInputRequired } from '../messages/server-attribution.ts'
 import { HttpReply } from '../sessions/reply.ts'
+import type { ApprovalTaskRequests } from './task-requests.ts'
+import { taskFactsOf } from './task-facts.ts'
+import { approvalMeta } from './approval-meta.ts'
 import { createServerRequests } from '../sessions/server-requests.ts'
 import { digestOf } from './call-digest.ts'
 import { CONFIRM_KEY, isYes, questionOf } from './question.ts'
@@ -35,6 +37,7 @@ interface Target {
 }
 
 export interface AskedCallsOptions<T extends Target> {
+  readonly tasks: Pick<ApprovalTaskRequests, 'create'>
   readonly gate: ApprovalGate
   readonly waits: ApprovalWaits
   readonly forwarder: { forward(context: RequestContext, target: T): Promise<void> }
@@ -50,8 +53,6 @@ export interface AskedCallsOptions<T extends Target> {
   readonly heartbeat: Pick<Heartbeat, 'add'>
 }
 
-/** Calls of one replica that are held at the same time; others are told at once to come back. */
-const MAX_HELD = 1_000
 const PROGRESS_MS = 10_000
 
 /** Serves the calls of MCP clients that may run only after a yes (approvals.md). */
@@ -62,36 +63,44 @@ export class AskedCalls<T extends Target> {
     this.#options = options
   }
 
+  /** Refuses a call without a question that comes with the answer to one: the policy has changed meanwhile. */
+  checkUnasked({ message }: RequestContext): void {
+    if (message.has('requestState') && this.#options.yesStates.isOwn(message.param('requestState')))
+      throw invalidState(message)
+  }
+
   /** Forwards the call once somebody has said yes to it; otherwise tells the caller what is waited for. */
   async exchange(context: RequestContext, target: T, ask: Ask): Promise<void> {
     const { forwarder, inputRequiredStore, yesStates } = this.#options
-    // the call itself began after a yes, and is only continued
-    if (inputRequiredStore.isOwnState(context.message.param('requestState'))) return forwarder.forward(context, target)
     const { message, era } = context
-    const state = message.param('requestState')
+    // only the stateless protocol has states; for a session they are members like any other
+    const state = era === 'modern' ? message.param('requestState') : undefined
+    // the call itself began after a yes, and is only continued
+    if (inputRequiredStore.isOwnState(state)) return forwarder.forward(context, target)
     if (yesStates.isOwn(state)) return this.#continue(context, target, ask, state)
-    if (ask.rule.rule.effect === 'confirm') {
-      if (canConfirm(context)) {
-        if (era === 'modern') return this.#askModern(context, ask)
-        return this.#askLegacy(context, ask)
-      }
-    }
+    // a server's own state would reach it without the proof that the call had a yes
+    if (state !== undefined) throw invalidState(message)
+    if (ask.rule.rule.effect === 'confirm' && canConfirm(context))
+      return era === 'modern' ? this.#askModern(context, ask) : this.#askLegacy(context, ask)
     return this.#approve(context, target, ask)
   }
 
   /** Waits for the yes of somebody else. */
   async #approve(context: RequestContext, target: T, ask: Ask): Promise<void> {
-    const { gate, forwarder, scopes, resolve } = this.#options
+    const { gate, forwarder, scopes, resolve, tasks } = this.#options
     const end = performance.now() + settingsOf(ask.rule).holdMs
+    const report = progressOf(context)
     let [current, asked, wanted] = [context, target, ask]
     for (;;) {
-      const answer = await gate.admit(current, wanted)
+      const answer = await gate.admit(current, wanted, taskFactsOf(current))
       if (context.reply.isEnded) throw callerDisconnected()
       if (answer.kind === 'run') return forwarder.forward(current, this.#proven(current, asked, wanted))
       if (answer.kind === 'refused') return this.#tell(current, answer.text, answer.approval)
       const { approval } = answer
-      if (!(await this.#hold(context, approval, end - performance.now())))
-        return this.#tell(current, waitingText(approval), approval)
+      if (approval.isTask) return tasks.create(current, wanted.item, approval)
+      const decided = await this.#hold(context, approval, end - performance.now(), report)
+      if (decided === undefined) return this.#tell(current, waitingText(approval), approval)
+      if (decided.status === 'expired') return this.#tell(current, EXPIRED, decided)
       // policies, tools and servers may have changed meanwhile
       current = { ...context, scope: scopes.scope(context.caller, context.endpoint) }
       const next = resolve(current)
@@ -128,19 +137,19 @@ export class AskedCalls<T extends Target> {
     const state = await useState(yesStates, sealed, callOf(context, ask))
     if (state === null) return this.#tell(context, 'not run: the call cannot be confirmed now', undefined)
     if (!state) throw invalidState(message)
-    const name = JSON.stringify(ask.item.name)
-    const membersWith = (changes: Readonly<Record<string, string | null>>) =>
-      ask.args === undefined ? paramsFragment(message, changes) : callFragment(message, changes, ask.args)
     if (state.isGiven) {
-      const requestState = state.inner === undefined ? null : JSON.stringify(state.inner)
-      const members = membersWith({ name, requestState })
+      const answers = valueOf(message.text, message.paramMembers, 'inputResponses')
+      const round = [
+        ...(answers === undefined ? [] : [`"inputResponses":${answers}`]),
+        ...(state.inner === undefined ? [] : [`"requestState":${JSON.stringify(state.inner)}`])
+      ]
+      const members = [target.members, ...round].join(',')
       return forwarder.forward(context, this.#proven(context, { ...target, members }, ask))
     }
     const responses = message.param('inputResponses')
     if (!isYes(isObject(responses) ? responses[CONFIRM_KEY] : undefined))
       return this.#tell(context, DECLINED, undefined)
-    const members = membersWith({ name, inputResponses: null, requestState: null })
-    return forwarder.forward(context, this.#proven(context, { ...target, members }, ask))
+    return forwarder.forward(context, this.#proven(context, target, ask))
   }
 
   /** Answers with the question; the state holds all that is needed when the client returns. */
@@ -195,12 +204,17 @@ export class AskedCalls<T extends Target> {
     return forwarder.forward(current, next)
   }
 
-  /** Waits for a decision; false if none came in time. Rejects with UpstreamFailure if the caller is gone. */
-  async #hold(context: RequestContext, approval: StoredApproval, ms: number): Promise<boolean> {
+  /** Waits for a decision; undefined if none came in time. Rejects with UpstreamFailure if the caller is gone. */
+  async #hold(
+    context: RequestContext,
+    approval: StoredApproval,
+    ms: number,
+    report: (() => void) | undefined
+  ): Promise<StoredApproval | undefined> {
     const { waits, heartbeat } = this.#options
-    const { reply, message, session, observation } = context
-    if (ms <= 0 || waits.size >= MAX_HELD) return false
-    const wait = waits.wait(approval.id, ms)
+    const { reply, message, session, observation, caller } = context
+    const wait = ms > 0 && waits.wait(approval.id, ms, { holder: caller.key, bytes: message.text.length })
+    if (!wait) return undefined
     const call = new Call({ method: message.method, members: '', meta: '' }, silentSink)
     call.onStop = wait.cancel
     const active = session && { id: message.id, call, slot: -1 }
@@ -208,11 +222,12 @@ export class AskedCalls<T extends Target> {
     reply.onAbort = () => call.stop(callerDisconnected())
     heartbeat.add(reply)
     observation?.hold(performance.now())
-    const progress = this.#reportProgress(context)
+    report?.()
+    const progress = report && setInterval(report, PROGRESS_MS).unref()
     try {
       const decided = await wait.decided
       if (call.stopped) throw call.stopped
-      return decided !== undefined && decided.status !== 'expired'
+      return decided
     } finally {
       clearInterval(progress)
       observation?.resume(performance.now())
@@ -221,31 +236,28 @@ export class AskedCalls<T extends Target> {
     }
   }
 
-  #reportProgress({ message, reply }: RequestContext): NodeJS.Timeout | undefined {
-    const { progressToken } = readRequestMeta(message)
-    if (progressToken === undefined) return undefined
-    let progress = 0
-    const report = () =>
-      reply.sendMessage(
-        notificationText(
-          'notifications/progress',
-          `{"progressToken":${progressToken},"progress":${++progress},"message":"waiting for approval"}`
-        )
-      )
-    report()
-    return setInterval(report, PROGRESS_MS).unref()
-  }
-
   /** Answers that the call was not run. */
   #tell(context: RequestContext, text: string, approval: StoredApproval | undefined): void {
     context.observation!.end('refused', text)
-    const meta = approval ? `"towpath/approval":${JSON.stringify(approvalMeta(approval))}` : ''
+    const meta = approval ? approvalMeta(approval) : ''
     const body = `"content":[{"type":"text","text":${JSON.stringify(text)}}],"isError":true`
     this.#options.results.send(context, body, '', meta)
   }
 }
 
 const DECLINED = 'not run: declined'
+const EXPIRED = 'not run: the request for approval has expired, or its policy has changed; send the call again'
+
+/** Returns a function that tells the client that its call waits; undefined unless the client wants to know. */
+function progressOf({ message, reply }: RequestContext): (() => void) | undefined {
+  const { progressToken } = readRequestMeta(message)
+  if (progressToken === undefined) return undefined
+  let progress = 0
+  return () => {
+    const params = `{"progressToken":${progressToken},"progress":${++progress},"message":"waiting for approval"}`
+    reply.sendMessage(notificationText('notifications/progress', params))
+  }
+}
 
 /** Returns true if the person at the client can be asked with a form. */
 const canConfirm = ({ era, session, capabilities }: RequestContext) =>
@@ -274,10 +286,3 @@ async function useState(states: YesStates, sealed: string, call: AskedCall): Pro
 
 const waitingText = ({ expiresAt }: StoredApproval) =>
   `not run: the call waits for an approval, until ${expiresAt.toISOString()}. Once it is approved, send the same call again.`
-
-/** Returns the members of `_meta["towpath/approval"]`. */
-const approvalMeta = ({ id, status, expiresAt }: StoredApproval) => ({
-  id,
-  status,
-  expiresAt: expiresAt.toISOString()
-})

@@ -23,8 +23,13 @@ const extensions: readonly Extension[] = [
   },
   {
     id: TASKS_EXTENSION,
-    declare: ({ servers }, era) =>
-      era === 'modern' && servers.some((server) => servesModern(server.stored) && hasTasks(server)) ? {} : undefined
+    declare: ({ servers, catalog }, era) =>
+      // a call that waits for a yes is a task of the gateway itself
+      era === 'modern' &&
+      (catalog.permits.policies.asking.size > 0 ||
+        servers.some((server) => servesModern(server.stored) && hasTasks(server)))
+        ? {}
+        : undefined
   },
   {
     id: SKILLS_EXTENSION,

@@ -24,6 +24,13 @@ const joinMembers = (first: string, second: string) => (first === '' ? second : 
 
 const noMeta: RequestMeta = { fragment: '', progressToken: undefined, trace: undefined }
 
+/** Returns the members of `fragment` (see `readRequestMeta`) that are the caller's trace context. */
+export function traceFragment({ text, metaMembers }: Message, isTraced: boolean, policy: TracePolicy): string {
+  if (isTraced || policy !== 'all') return ''
+  const kept = metaMembers.filter(({ key }) => isTraceKey(key))
+  return kept.map(({ keyStart, end }) => text.slice(keyStart, end)).join(',')
+}
+
 /** Reads the `_meta` of a request. `isTraced`: spans are exported; `policy`: trace context that servers get. */
 export function readRequestMeta(message: Message, isTraced = false, policy: TracePolicy = 'all'): RequestMeta {
   const { text, paramMembers } = message

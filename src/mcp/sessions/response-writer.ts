@@ -127,7 +127,7 @@ export class ChannelWriter implements ResponseWriter {
   }
 
   /** Nothing to do: the whole batch or session is ended instead. */
-  endIfRevoked(): void {}
+  endIfRevoked(_isRevoked: (principal: string) => boolean): void {}
 
   beat(): void {}
 

@@ -10,10 +10,16 @@ function includesTool(scope: Scope, server: CatalogServer, name: string): boolea
   return tool === undefined || scope.includes(tool)
 }
 
+/** Returns the server of a tool if the caller may still use both. */
+export function serverOfTool(scope: Scope, serverId: string, tool: string): CatalogServer | undefined {
+  const server = scope.servers.find(({ stored }) => stored.id === serverId)
+  return server && includesTool(scope, server, tool) ? server : undefined
+}
+
 /** Returns the server of a task if the caller may still use it and the tool that started the task. */
 export function serverOfTask(scope: Scope, serverId: string, tool: string): CatalogServer | undefined {
-  const server = scope.servers.find(({ stored }) => stored.id === serverId)
-  return server && includesTool(scope, server, tool) && servesModern(server.stored) ? server : undefined
+  const server = serverOfTool(scope, serverId, tool)
+  return server && servesModern(server.stored) ? server : undefined
 }
 
 /** Returns the task of a handle; undefined unless the handle is valid here and its server in scope. */

@@ -152,6 +152,7 @@ export const definitions = {
     labels: {
       queue:
         '`stdio_process`: calls that wait for a process; `parked_call`: calls that wait for input from their caller; ' +
+        '`approval`: calls that wait for an approver; ' +
         '`call_log`, `audit_log`: rows to be stored'
     }
   },

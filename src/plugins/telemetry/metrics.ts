@@ -85,6 +85,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
     result.observe(processes, stats.processes)
     result.observe(queue, stats.callsAwaitingProcess, { queue: 'stdio_process' })
     result.observe(queue, stats.parkedCalls, { queue: 'parked_call' })
+    result.observe(queue, stats.heldCalls, { queue: 'approval' })
     result.observe(version, stats.catalogVersion)
     for (const [group, sum] of stats.groupTokens) result.observe(tokens, sum, { group })
   }

@@ -297,7 +297,6 @@ export interface Tables {
     claim: string | null
     claimed_until: ColumnType<Date | null, null, RawBuilder<Date> | null>
   }
-  /** Append-only until rows expire; no row is ever updated */
   approvals: {
     id: string
     at: RawTime
@@ -324,10 +323,12 @@ export interface Tables {
     /** True if the call is made for a task */
     task: Generated<boolean>
     runner: string | null
-    /** Encrypted answer of the call of a task */
+    runner_seen: ColumnType<Date | null, never, RawBuilder<Date>>
+    /** Encrypted end of a task */
     task_result: Uint8Array | null
     ended_at: ColumnType<Date | null, never, RawBuilder<Date>>
   }
+  /** Append-only until rows expire; no row is ever updated */
   audit_log: {
     id: ColumnType<string, never, never>
     at: ColumnType<Date, Date | undefined, never>
