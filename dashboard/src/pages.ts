@@ -16,6 +16,8 @@ import type { Page, Route } from './router.ts'
 export type PageProps = Omit<Route, 'page'>
 
 /** Pages with schema forms are loaded on first use (budget: dashboard.md#budgets). */
+const Approvals = lazy<PageProps>(async () => (await import('./pages/approvals.tsx')).Approvals)
+const ApprovalPage = lazy<PageProps>(async () => (await import('./pages/approvals.tsx')).ApprovalPage)
 const Audit = lazy<PageProps>(async () => (await import('./pages/audit.tsx')).Audit)
 const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
 const Me = lazy<PageProps>(async () => (await import('./pages/me.tsx')).Me)
@@ -54,6 +56,8 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   policies: Policies,
   'new-policy': PolicyPage,
   policy: PolicyPage,
+  approvals: Approvals,
+  approval: ApprovalPage,
   diagnostics: Diagnostics,
   connect: Connect,
   me: Me,

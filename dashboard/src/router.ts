@@ -25,6 +25,8 @@ const patterns = {
   policies: 'policies',
   'new-policy': 'new/policy',
   policy: 'policies/:name',
+  approvals: 'approvals',
+  approval: 'approvals/:id',
   diagnostics: 'diagnostics',
   connect: 'connect',
   me: 'me',

@@ -10,7 +10,8 @@ import type { ServerDetails, ServersView } from '../../src/schemas/dashboard/ser
 import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
 import type { ConnectedClient, OAuthGrantPage, RegisteredClient } from '../../src/schemas/oauth-client.ts'
-import type { EffectiveItem, Policy } from '../../src/schemas/policy.ts'
+import type { ApprovalStatus } from '../../src/domain/approvals.ts'
+import type { Approval, EffectiveItem, Policy } from '../../src/schemas/policy.ts'
 import type { Client, UserDetails } from '../../src/schemas/principal.ts'
 import type { Team } from '../../src/schemas/team.ts'
 import type { Range, Stats } from '../../src/schemas/stats.ts'
@@ -29,6 +30,7 @@ export interface CallsPage {
 }
 
 export const overview = source<Overview>(path('overview'), [
+  'approvals',
   'servers',
   'tools',
   'prompts',
@@ -67,6 +69,11 @@ export const ownTokens = source<readonly AccessToken[]>('/api/v0/me/tokens', ['p
 export const ownClients = source<readonly ConnectedClient[]>('/api/v0/me/clients', ['people'])
 export const policies = source<readonly Policy[]>('/api/v0/policies', ['policies'])
 export const policy = (name: string) => source<Policy>(`/api/v0/policies/${encodeURIComponent(name)}`, ['policies'])
+/** Numbers of arguments are exact. */
+export const approvals = (status: ApprovalStatus | undefined) =>
+  source<readonly Approval[]>(`/api/v0/approvals${search({ status, limit: 1_000 })}`, ['approvals'], parseJson)
+export const approval = (id: string) =>
+  source<Approval>(`/api/v0/approvals/${encodeURIComponent(id)}`, ['approvals'], parseJson)
 export const oauthClients = source<readonly RegisteredClient[]>('/api/v0/oauth_clients?limit=1000', ['people'])
 const GRANTS = '/api/v0/oauth_grants?limit=1000'
 export const oauthGrants = source<OAuthGrantPage>(GRANTS, ['people'])

@@ -279,7 +279,7 @@ function createParts(options: GatewayOptions): GatewayParts {
     catalog: () => live.current,
     redactorOf: ({ stored }) => upstreamSide.connections.redactorOf(stored),
     announce: mcpSide.announceApproval,
-    onChange: () => events.publish('audit'),
+    onChange: () => events.publish('approvals', 'audit'),
     log
   })
   const sides = { upstreamSide, refresh, watching, mcpSide, signInSessions, approvalDecisions }

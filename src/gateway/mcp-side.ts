@@ -47,7 +47,7 @@ function createWebhook({ config, log }: GatewayOptions, { fetchFor }: Pick<Conne
 }
 
 export function createMcpSide(
-  { options, live, quotas, calls, schedule, hasDashboard }: GatewayBase,
+  { options, live, quotas, calls, schedule, hasDashboard, events }: GatewayBase,
   { connections, observer, notifications }: UpstreamSide,
   { refresher }: ListRefresh,
   { listChanges, subscriptions, taskStreams }: ServerWatching
@@ -86,8 +86,10 @@ export function createMcpSide(
   const approvals = {
     gate: createApprovalGate({
       store: registry.approvals,
-      onRequest: (approval, { args = '{}', item, secrets }) =>
+      onRequest(approval, { args = '{}', item, secrets }) {
+        events.publish('approvals', 'audit')
         webhook?.tell(approval, shownArguments(args, redactorOf(item.server), secrets?.names))
+      }
     }),
     waits: createApprovalWaits(registry.approvals),
     tasks: registry.approvalTasks,
@@ -140,6 +142,7 @@ export function createMcpSide(
       return approvals.waits.size
     },
     announceApproval(id) {
+      events.publish('approvals')
       approvals.waits.announce(id)
       downstream.approvalTasks.announce(id)
     },

@@ -100,6 +100,8 @@ export interface Approvals {
   request(request: ApprovalRequest): Promise<{ approval: StoredApproval; isNew: boolean } | ApprovalLimit>
   /** Returns requests by their ids. */
   find(ids: readonly string[]): Promise<StoredApproval[]>
+  /** Returns the requests that wait, without their arguments. */
+  pending(): Promise<StoredApproval[]>
   /** Returns a request with its arguments. */
   get(id: string): Promise<ApprovalWithArguments | undefined>
   /** Returns requests with their arguments, the newest first. */
@@ -312,10 +314,16 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
           if (limit) return limit
           const row = await store(trx, database, request)
           await audit(trx, 'request', request, row)
+          await notify(trx, row.id)
           return { approval: fromRow(row), isNew: true }
         })
       }),
     find: (ids) => withErrorTranslation(async () => (await selectByIds(db, ids)).map(fromRow)),
+    pending: () =>
+      withErrorTranslation(async () => {
+        const query = db.selectFrom('approvals').select(approvalColumns).where('status', '=', 'pending')
+        return (await query.where('expires_at', '>', now).limit(APPROVAL_LIMITS.pending).execute()).map(fromRow)
+      }),
     get: (id) =>
       withErrorTranslation(async () => {
         const row = await db

@@ -1,5 +1,13 @@
 import type { RuleInput } from '../../../src/domain/policy/input.ts'
-import { effects, modes, type PolicySubjects, type PolicyTargets } from '../../../src/domain/policy/rule.ts'
+import {
+  effects,
+  isAsking,
+  modes,
+  type ApprovalSettings,
+  type Approvers,
+  type PolicySubjects,
+  type PolicyTargets
+} from '../../../src/domain/policy/rule.ts'
 import type { Policy } from '../../../src/schemas/policy.ts'
 import { isJsonObject, type Json, type JsonObject } from '../form/json.ts'
 
@@ -21,6 +29,13 @@ export const subjectLabels: Readonly<Record<SubjectKind, string>> = {
   oauth_clients: 'OAuth clients'
 }
 
+export const approverLabels: Readonly<Record<keyof Approvers, string>> = {
+  groups: 'Groups of approvers',
+  teams: 'Teams of approvers',
+  users: 'Approvers',
+  roles: 'Roles of approvers'
+}
+
 export const targetLabels: Readonly<Record<ListedTarget, string>> = {
   servers: 'Servers',
   tools: 'Tools',
@@ -30,6 +45,7 @@ export const targetLabels: Readonly<Record<ListedTarget, string>> = {
 }
 
 const subjectKinds = Object.keys(subjectLabels) as SubjectKind[]
+const approverKinds = Object.keys(approverLabels) as (keyof Approvers)[]
 const targetKinds = Object.keys(targetLabels) as ListedTarget[]
 
 const listsIn = <Kind extends string>(
@@ -42,7 +58,6 @@ const orNothing = <T extends object>(name: string, value: T) => (Object.keys(val
 /** Returns the body for the REST interface, without the members that say nothing. */
 export function policyBody(draft: PolicyDraft): PolicyDraft {
   const { name, effect, mode, enabled, everyone, subjects = {}, targets = {}, when, require_scopes, reason } = draft
-  const { approvers, hold_ms, valid_ms, uses, without_elicitation } = draft
   const { annotations = {} } = targets
   return {
     ...{ name, effect, mode: mode ?? 'enforce' },
@@ -51,13 +66,21 @@ export function policyBody(draft: PolicyDraft): PolicyDraft {
     ...orNothing('subjects', listsIn(subjects, subjectKinds)),
     ...orNothing('targets', { ...listsIn(targets, targetKinds), ...orNothing('annotations', annotations) }),
     ...(when?.trim() && { when }),
-    ...(require_scopes?.length && { require_scopes }),
+    ...(require_scopes?.length && !isAsking(effect) && { require_scopes }),
     ...(reason && { reason }),
-    ...(approvers && { approvers }),
+    ...(isAsking(effect) && approvalBody(draft))
+  }
+}
+
+/** Returns the members of a policy that asks for a yes. */
+function approvalBody({ effect, approvers = {}, ...rest }: PolicyDraft): ApprovalSettings {
+  const { hold_ms, valid_ms, uses, without_elicitation } = rest
+  return {
+    ...orNothing('approvers', listsIn(approvers, approverKinds)),
     ...(hold_ms !== undefined && { hold_ms }),
     ...(valid_ms !== undefined && { valid_ms }),
     ...(uses !== undefined && { uses }),
-    ...(without_elicitation && { without_elicitation })
+    ...(without_elicitation && effect === 'confirm' && { without_elicitation })
   }
 }
 

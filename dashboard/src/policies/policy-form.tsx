@@ -1,6 +1,8 @@
 import type { PolicySubjects, PolicyTargets } from '../../../src/domain/policy/rule.ts'
 import { Field } from '../ui/field.tsx'
 import { Segmented } from '../ui/segmented.tsx'
+import { isAsking } from '../../../src/domain/policy/rule.ts'
+import { ApprovalFields } from './approval-fields.tsx'
 import { ConditionField } from './condition-field.tsx'
 import { isForEverything, subjectLabels, targetLabels, type PolicyDraft } from './draft.ts'
 import { KindLists } from './kind-lists.tsx'
@@ -37,7 +39,7 @@ function Choices({ draft, onChange }: Pick<PolicyFormProps, 'draft' | 'onChange'
             onSelect={(effect) => onChange({ ...draft, effect })}
           />
         </div>
-        <span class="help">A denial wins over every allowance</span>
+        <span class="help">Deny wins, then Approve, then Confirm, then Allow</span>
       </div>
       <div class="field">
         <span class="lbl">Mode</span>
@@ -79,6 +81,7 @@ export function PolicyForm({ draft, isNew, nameProblem, onChange }: PolicyFormPr
         </Field>
       )}
       <Choices draft={draft} onChange={onChange} />
+      <ApprovalFields draft={draft} onChange={onChange} />
       <KindLists
         legend="Who"
         help="Nothing for everyone; separate names by commas, * at the end of one stands for any rest"
@@ -129,15 +132,17 @@ export function PolicyForm({ draft, isNew, nameProblem, onChange }: PolicyFormPr
           />
         )}
       </Field>
-      <Field label="Required scopes" note="optional" help="Of the token, such as mcp:write">
-        {(attributes) => (
-          <ListInput
-            attributes={attributes}
-            list={draft.require_scopes ?? []}
-            onChange={(require_scopes) => onChange({ ...draft, require_scopes })}
-          />
-        )}
-      </Field>
+      {!isAsking(draft.effect) && (
+        <Field label="Required scopes" note="optional" help="Of the token, such as mcp:write">
+          {(attributes) => (
+            <ListInput
+              attributes={attributes}
+              list={draft.require_scopes ?? []}
+              onChange={(require_scopes) => onChange({ ...draft, require_scopes })}
+            />
+          )}
+        </Field>
+      )}
       <label class="check wide">
         <input
           type="checkbox"

@@ -30,6 +30,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
     heading: 'Observe',
     entries: [
       { label: 'Calls', page: 'calls', within: ['call'] },
+      { label: 'Approvals', page: 'approvals', within: ['approval'], count: (o) => o.approval_count },
       { label: 'Diagnostics', page: 'diagnostics', count: (o) => o.attention_count }
     ]
   },

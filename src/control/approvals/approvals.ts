@@ -18,6 +18,8 @@ export interface ApprovalDecisions {
     caller: Caller,
     filter: { readonly status?: ApprovalStatus | undefined; readonly limit: number }
   ): Promise<Approval[]>
+  /** Resolves with the number of requests on which the caller may decide now. */
+  countOpen(caller: Caller): Promise<number>
   /** 404 also for a request that the caller may not see. */
   get(caller: Caller, id: string): Promise<Approval>
   /** 403 for a caller who may not decide; 404; 409 for another fingerprint, or a request that is not pending. */
@@ -146,6 +148,10 @@ export function createApprovalDecisions({
       const found = await approvals.list({ status, limit: isAll ? limit : MAX_READ })
       const seen = isAll ? found : found.filter((each) => maySee(caller, each)).slice(0, limit)
       return seen.map((each) => toRecord(caller, each))
+    },
+    async countOpen(caller) {
+      if (catalog().permits.policies.asking.size === 0) return 0
+      return (await approvals.pending()).filter((each) => mayDecide(caller, each)).length
     },
     get: async (caller, id) => toRecord(caller, await find(caller, id)),
     async decide(caller, id, isYes, { fingerprint, reason }) {

@@ -1,4 +1,4 @@
-import type { CatalogServer } from '../../catalog/catalog.ts'
+import type { CatalogServer, Item } from '../../catalog/catalog.ts'
 import { isObject } from '../../domain/is-object.ts'
 import { INPUT_REQUIRED, META } from '../../domain/mcp-constants.ts'
 import { valueOf, withMembers } from '../../json/json.ts'
@@ -7,7 +7,6 @@ import { AppError } from '../../lib/errors.ts'
 import { canRequest } from '../messages/capabilities.ts'
 import { isInputRequired } from '../messages/server-attribution.ts'
 import { HttpReply } from '../sessions/reply.ts'
-import type { ApprovalTaskRequests } from './task-requests.ts'
 import { taskFactsOf } from './task-facts.ts'
 import { approvalMeta } from './approval-meta.ts'
 import { createServerRequests } from '../sessions/server-requests.ts'
@@ -37,7 +36,8 @@ interface Target {
 }
 
 export interface AskedCallsOptions<T extends Target> {
-  readonly tasks: Pick<ApprovalTaskRequests, 'create'>
+  /** Answers a call with the task that stands for it. */
+  readonly tasks: { create(context: RequestContext, item: Item, approval: StoredApproval): void }
   readonly gate: ApprovalGate
   readonly waits: ApprovalWaits
   readonly forwarder: { forward(context: RequestContext, target: T): Promise<void> }

@@ -2,14 +2,11 @@ import type { Item } from '../../catalog/catalog.ts'
 import { META, TASK } from '../../domain/mcp-constants.ts'
 import { Payload } from '../../json/payload.ts'
 import { AppError } from '../../lib/errors.ts'
-import { codes } from '../../protocol/jsonrpc.ts'
+import { codes, ProtocolError } from '../../protocol/jsonrpc.ts'
 import type { StoredApproval } from '../../registry/approvals.ts'
 import { TASK_KEPT_MS, type ApprovalTask, type ApprovalTasks, type TaskEnd } from '../../registry/approval-tasks.ts'
-import { refuse, type ResultSender } from '../method.ts'
-import type { QuotaGuard } from '../quota-guard.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
-import type { OwnTasks } from '../task-methods.ts'
-import type { TaskHandles } from '../tasks/handles.ts'
+import type { Task, TaskHandles } from '../tasks/handles.ts'
 import { serverOfTool } from '../tasks/task-scope.ts'
 import { denialText } from './approval-gate.ts'
 import { approvalMeta } from './approval-meta.ts'
@@ -17,13 +14,16 @@ import { approvalMeta } from './approval-meta.ts'
 export interface TaskRequestsOptions {
   readonly store: Pick<ApprovalTasks, 'read' | 'cancel'>
   readonly handles: TaskHandles
-  readonly results: Pick<ResultSender, 'send'>
-  readonly quotaGuard: Pick<QuotaGuard, 'runAsCall'>
+  readonly results: { send(context: RequestContext, members: string, extra?: string, ownMeta?: string): void }
+  /** Counts a request as a call of its caller. */
+  readonly quotaGuard: { runAsCall(context: RequestContext, work: () => Promise<unknown>): Promise<boolean> }
   readonly serverInfo: string
 }
 
 /** Tasks for calls that the gateway makes itself after a yes (approvals.md). */
-export interface ApprovalTaskRequests extends OwnTasks {
+export interface ApprovalTaskRequests {
+  /** Serves a request about a task; undefined if the task is not one of the gateway. */
+  serve(context: RequestContext, handle: string, task: Task): Promise<void> | undefined
   /** Answers a call with the task that stands for it. */
   create(context: RequestContext, item: Item, approval: StoredApproval): void
 }
@@ -44,6 +44,9 @@ interface TaskState {
   /** Last member, as JSON text. */
   readonly end?: string
 }
+
+const refuse = ({ message: { id } }: RequestContext, text: string, code: number = codes.invalidParams) =>
+  new ProtocolError(code, text, { status: 200, id })
 
 /** Returns the end of a call that was not run, as the call itself would be answered. */
 const notRun = (text: string): TaskEnd => ({
@@ -110,7 +113,7 @@ export function createApprovalTaskRequests(options: TaskRequestsOptions): Approv
       await answer(context, handle, id)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
-      throw refuse(context, 'the task cannot be read now', undefined, codes.internal)
+      throw refuse(context, 'the task cannot be read now', codes.internal)
     }
   }
   return {

@@ -7,23 +7,28 @@ import type { Observation } from '../../observe/observation.ts'
 import { codes, ProtocolError, readMessage } from '../../protocol/jsonrpc.ts'
 import { requestText } from '../../protocol/jsonrpc-text.ts'
 import type { ApprovalTasks, ClaimedTask, TaskEnd } from '../../registry/approval-tasks.ts'
-import type { CallSurface, ClientCalls } from '../../upstream/client-calls.ts'
-import type { CallReplies, McpTarget } from '../call-replies.ts'
-import type { ResultSender } from '../method.ts'
+import type { CallSurface, CallTarget, ClientCalls } from '../../upstream/client-calls.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
 import { ChannelWriter, type ChannelAnswer } from '../sessions/response-writer.ts'
+import type { Ask } from './approval-gate.ts'
 import { digestOf } from './call-digest.ts'
 import { callerOfFacts, type TaskFacts } from './task-facts.ts'
 
-export interface TaskRunnerOptions {
+/** Target of a call. */
+interface Target extends CallTarget {
+  /** Absent if no policy asks for a yes. */
+  readonly ask?: Ask
+}
+
+export interface TaskRunnerOptions<T extends Target = Target> {
   readonly store: ApprovalTasks
   readonly calls: ClientCalls
-  readonly forwarder: { forward(context: RequestContext, target: McpTarget): Promise<void> }
-  readonly replies: Pick<CallReplies, 'sendFailure'>
-  readonly results: Pick<ResultSender, 'send'>
+  readonly forwarder: { forward(context: RequestContext, target: T): Promise<void> }
+  readonly replies: { sendFailure(context: RequestContext, target: T, error: unknown): void }
+  readonly results: { send(context: RequestContext, members: string): void }
   readonly scopes: Pick<CurrentScopes, 'scope'>
   /** Resolves the target of a call; undefined after the answer that a policy refuses it. */
-  readonly resolve: (context: RequestContext) => McpTarget | undefined
+  readonly resolve: (context: RequestContext) => T | undefined
   /** Returns the caller with its present rights; undefined if its token or sign-in has ended. */
   readonly currentCaller: (given: Caller) => Caller | undefined
   /** Returns true if some policy asks for a yes; nothing is looked for otherwise. */
@@ -91,7 +96,10 @@ function endOf(answer: ChannelAnswer | undefined): TaskEnd {
 }
 
 /** Returns the request for the call of a task, as its caller would send it now. */
-function contextOf(options: TaskRunnerOptions, { approval, args, task }: ClaimedTask): RequestContext | undefined {
+function contextOf(
+  options: Pick<TaskRunnerOptions, 'currentCaller' | 'scopes'>,
+  { approval, args, task }: ClaimedTask
+): RequestContext | undefined {
   const { name, caller: given } = task as TaskFacts
   const caller = options.currentCaller(callerOfFacts(task as TaskFacts))
   if (!caller || given.key !== approval.callerKey) return undefined
@@ -112,10 +120,10 @@ function contextOf(options: TaskRunnerOptions, { approval, args, task }: Claimed
 }
 
 /** Creates the surface of calls that the gateway makes itself. */
-function surfaceOf(
-  { forwarder, replies, resolve, results }: TaskRunnerOptions,
+function surfaceOf<T extends Target>(
+  { forwarder, replies, resolve, results }: TaskRunnerOptions<T>,
   { approval }: ClaimedTask
-): CallSurface<RequestContext, McpTarget, void> {
+): CallSurface<RequestContext, T, void> {
   const refuse = (context: RequestContext, observation: Observation) => {
     const text = 'not run: the tool or the policy has changed; send the call again'
     observation.end('refused', text)
@@ -139,7 +147,7 @@ function surfaceOf(
   }
 }
 
-export function createTaskRunner(options: TaskRunnerOptions): TaskRunner {
+export function createTaskRunner<T extends Target>(options: TaskRunnerOptions<T>): TaskRunner {
   const { store, calls, isWanted, log } = options
   const runner = randomUUID()
   const running = new Map<string, TaskReply>()

@@ -37,6 +37,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
     const counts = app.gateway.dashboard.counts(caller)
     const seen = isUser ? undefined : app.gateway.dashboard.lastSeen()
     const calls = await app.gateway.dashboard.newestCalls(caller)
+    const approvalCount = await app.gateway.approvals.countOpen(caller)
     return {
       status: attention.some(({ kind }) => graveKinds.has(kind)) ? ('degraded' as const) : ('running' as const),
       mode: config.mode,
@@ -46,6 +47,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
         { label: 'SSE', url: `${base}${SSE_ENDPOINT}` }
       ],
       ...counts,
+      approval_count: approvalCount,
       enabled_count: servers.filter(({ enabled }) => enabled).length,
       connected_count: servers.filter(({ status }) => status === 'connected').length,
       tokens: app.gateway.dashboard.countTokens(caller),

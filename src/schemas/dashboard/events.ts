@@ -13,7 +13,8 @@ export const ChangeKind = StringEnum([
   'sign_ins',
   'people',
   'audit',
-  'policies'
+  'policies',
+  'approvals'
 ])
 export type ChangeKind = Static<typeof ChangeKind>
 

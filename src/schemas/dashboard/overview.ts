@@ -42,6 +42,7 @@ export const Overview = Type.Object({
   prompt_count: Type.Integer(),
   resource_count: Type.Integer(),
   group_count: Type.Integer(),
+  approval_count: Type.Integer({ description: 'Calls on which the viewer may decide now' }),
   tokens: Type.Integer({ description: 'Estimated tokens of all tool definitions' }),
   attention: Type.Array(Attention, { description: 'At most 200, most severe first' }),
   attention_count: Type.Integer(),
