@@ -96,7 +96,8 @@ function withHiddenSecrets(target: McpTarget, secrets: LockedSecrets | undefined
 function askedTarget(target: McpTarget, ask: Ask): McpTarget {
   const { item, args } = ask
   const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
-  const headers = item.paramHeaders.headers.length === 0 ? [] : paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}'))
+  const headers =
+    item.paramHeaders.headers.length === 0 ? [] : paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}'))
   return { ...target, members, headers, ask }
 }
 

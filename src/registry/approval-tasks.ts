@@ -29,8 +29,7 @@ export interface ApprovalTask {
 /** A call that this replica has to make now. */
 export interface ClaimedTask {
   readonly approval: StoredApproval
-  /** JSON text of the arguments object. */
-  readonly args: string
+  /** Facts that the request was made with. */
   readonly task: unknown
 }
 
@@ -120,8 +119,8 @@ export function createApprovalTasks(db: Db, keys: MasterKeys, shouldNotify: bool
           const actor = { kind: row.caller_kind, name: row.caller }
           await audit(trx, 'use', { actor }, row)
           const owner = 'a request for approval'
-          const { args, task } = decryptJson<{ args: string; task: unknown }>(keys, row.sealed, sealedAt(id), owner)
-          return { approval: fromRow(row), args, task }
+          const { task } = decryptJson<{ task: unknown }>(keys, row.sealed, sealedAt(id), owner)
+          return { approval: fromRow(row), task }
         })
       ),
     finish: (id, end, runner) =>

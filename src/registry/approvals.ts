@@ -178,7 +178,11 @@ export const fromRow = (row: ApprovalRow): StoredApproval => ({
   isTask: row.task
 })
 
-const sealedPart = ({ args, secretArguments, task }: ApprovalRequest): SealedRequest => ({ args, secretArguments, task })
+const sealedPart = ({ args, secretArguments, task }: ApprovalRequest): SealedRequest => ({
+  args,
+  secretArguments,
+  task
+})
 
 const locationOf = (id: string) => ({ table: 'approvals', row: id, column: 'sealed' })
 const now = sql<Date>`now()`

@@ -1,5 +1,6 @@
 import { developmentCaller, type Caller } from '../../catalog/caller.ts'
 import { allServers, noServers } from '../../domain/policy/allow-list.ts'
+import { valueOf } from '../../json/json.ts'
 import type { SignIn } from '../../registry/model/model.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
 
@@ -9,6 +10,8 @@ type Hashes = 'credential' | 'providerSession' | 'staticToken'
 export interface TaskFacts {
   /** Name of the tool at the endpoint. */
   readonly name: string
+  /** JSON text of the arguments object as the caller sent it: the group's override applies anew. */
+  readonly args: string
   readonly caller: Pick<Caller, 'kind' | 'name' | 'key' | 'tokenId' | 'scopes' | 'oauthClient'> & {
     readonly tokenHash?: string | undefined
     readonly signIn?: (Omit<SignIn, Hashes> & { readonly [K in Hashes]: string | undefined }) | undefined
@@ -24,6 +27,7 @@ export function taskFactsOf({ era, taskCapabilities, message, caller }: RequestC
   const { kind, name, key, tokenId, tokenHash, scopes, signIn, oauthClient } = caller
   return {
     name: message.param('name') as string,
+    args: valueOf(message.text, message.paramMembers, 'arguments') ?? '{}',
     caller: {
       ...{ kind, name, key, tokenId, scopes, oauthClient },
       tokenHash: toHex(tokenHash),

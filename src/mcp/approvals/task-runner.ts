@@ -98,9 +98,9 @@ function endOf(answer: ChannelAnswer | undefined): TaskEnd {
 /** Returns the request for the call of a task, as its caller would send it now. */
 function contextOf(
   options: Pick<TaskRunnerOptions, 'currentCaller' | 'scopes'>,
-  { approval, args, task }: ClaimedTask
+  { approval, task }: ClaimedTask
 ): RequestContext | undefined {
-  const { name, caller: given } = task as TaskFacts
+  const { name, args, caller: given } = task as TaskFacts
   const caller = options.currentCaller(callerOfFacts(task as TaskFacts))
   if (!caller || given.key !== approval.callerKey) return undefined
   const { id, endpoint } = approval
