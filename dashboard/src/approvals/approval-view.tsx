@@ -39,7 +39,7 @@ const ApprovalFacts = ({ approval }: { approval: Approval }) => (
   </Facts>
 )
 
-/** What the server says about the tool. */
+/** The tool, with its server's description. */
 function Definition({ approval }: { approval: Approval }) {
   const name = toolOf(approval)
   const all = useSource(sources.tools)
@@ -68,7 +68,7 @@ function Definition({ approval }: { approval: Approval }) {
   )
 }
 
-/** Last calls of the caller, which tell what it is doing. */
+/** Last calls of the caller, to judge this one by. */
 function CallerCalls({ caller }: { caller: string }) {
   const calls = useSource(sources.calls({ caller, limit: 5 }))
   return (

@@ -6,7 +6,7 @@ import { Field } from '../ui/field.tsx'
 import { ErrorPanel } from '../ui/panels.tsx'
 import { toolOf } from './words.ts'
 
-/** Says yes or no to a call that waits, to exactly what the page shows. */
+/** Says yes or no to a call that waits, with the fingerprint that the page shows. */
 export function Decision({ approval }: { approval: Approval }) {
   const { store, notice } = useApp()
   const reason = useSignal('')
