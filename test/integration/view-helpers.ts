@@ -66,7 +66,7 @@ async function openSse(t: TestContext, base: string, headers: Record<string, str
   }
 }
 
-/** Starts a gateway with the server `demo`. `modern`: the server speaks the modern era. */
+/** Starts a gateway with the server `demo`. `modern`: the server speaks the modern era as well, or only. */
 export async function startViews(
   t: TestContext,
   {
@@ -77,12 +77,17 @@ export async function startViews(
   }: {
     readonly env?: Environment
     readonly log?: { write(line: string): void }
-    readonly modern?: boolean
+    readonly modern?: boolean | 'only'
     readonly tools?: readonly object[]
   } = {}
 ): Promise<ViewGateway> {
   const mcp = await startMcp(t, env, log ? { log } : {})
-  const demo = await startRecorder(null, { name: 'demo', modern, extraTools: tools as Record<string, unknown>[] })
+  const demo = await startRecorder(null, {
+    name: 'demo',
+    modern: modern !== false,
+    legacy: modern === 'only' ? 'none' : 'sessions',
+    extraTools: tools as Record<string, unknown>[]
+  })
   addCleanup(t, demo.close)
   const send: ViewGateway['rest'] = (method, path, payload) => rest(mcp.app, method, path, payload)
   const registered = await send('POST', '/servers', { name: 'demo', transport: 'streamable_http', url: demo.url })

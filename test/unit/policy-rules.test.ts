@@ -114,6 +114,33 @@ test('an allow goes by annotations only at servers whose annotations are trusted
   assert.equal(deny.decide(item('delete_pod', false)).verdict, 'no', 'a deny goes by the annotations of every server')
 })
 
+test('a rule that asks goes by the annotations that a group shows, and allows by those of the server alone', () => {
+  const item = (own: boolean, shown: boolean): PolicyItem => ({
+    ...tool('t'),
+    server: { name: 'k8s', trustsAnnotations: true },
+    stored: { definition: JSON.stringify({ annotations: { readOnlyHint: own } }) },
+    listed: { definition: JSON.stringify({ annotations: { readOnlyHint: shown } }) }
+  })
+  const targets = { annotations: { readOnly: false } }
+  const asks = (fallback: Permit, each: PolicyItem) => {
+    const { verdict, asks: rules } = permitOf([policyRule('ask', { effect: 'confirm', targets })], fallback).decide(
+      each
+    )
+    return [verdict, rules.length]
+  }
+  assert.deepEqual(asks(allServers, item(true, false)), ['residual', 1])
+  assert.deepEqual(asks(allServers, item(false, true)), ['yes', 0])
+  assert.deepEqual(asks(noServers, item(false, false)), ['residual', 1])
+  // the group alone says that the rule is for this tool
+  assert.deepEqual(asks(noServers, item(true, false)), ['no', 0])
+  const verdict = (effect: 'allow' | 'deny', fallback: Permit, each: PolicyItem) =>
+    permitOf([policyRule('r', { effect, targets })], fallback).decide(each).verdict
+  assert.equal(verdict('allow', noServers, item(true, false)), 'no')
+  assert.equal(verdict('allow', noServers, item(false, true)), 'yes')
+  assert.equal(verdict('deny', allServers, item(true, false)), 'yes')
+  assert.equal(verdict('deny', allServers, item(false, true)), 'no')
+})
+
 test('a condition that cannot be compiled is taken against the caller, and reported', () => {
   const isAllowed = (effect: 'allow' | 'deny', fallback: Permit) =>
     judge(permitOf([policyRule('r', { effect, when: 'broken' })], fallback).decide(tool('t')), {
