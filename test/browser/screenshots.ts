@@ -101,7 +101,13 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
     description: 'Look things up and take notes.',
     included_servers: ['memory'],
     included_tools: ['demo__add', 'files__read_text_file', 'files__search_files'],
-    excluded_tools: ['memory__delete_entities', 'memory__delete_observations', 'memory__delete_relations']
+    excluded_tools: ['memory__delete_entities', 'memory__delete_observations', 'memory__delete_relations'],
+    tools: {
+      demo__add: { name: 'add_numbers', description: 'Adds a and b.' },
+      files__read_text_file: { name: 'read_file' }
+    },
+    instructions: 'Look up notes before you answer.',
+    max_tokens: 4_000
   }
   assert.equal((await gateway.post('/api/v0/tool-groups', group)).status, 201)
   const hello = {
@@ -161,6 +167,13 @@ const run = (fields: Readonly<Record<string, string>>) => async (page: Page) => 
 
 const previewed = (page: Page) => page.getByRole('region', { name: 'Effective tools' }).waitFor()
 
+/** Opens what the group shows of a tool. */
+const changing = (name: string) => async (page: Page) => {
+  await page.getByRole('button', { name: `Change ${name} here` }).click()
+  await page.getByRole('group', { name: 'Argument b' }).getByRole('button', { name: 'Fixed' }).click()
+  await page.getByLabel('Value of every call').fill('40')
+}
+
 const pages: readonly (readonly [name: string, hash: string, before?: (page: Page) => Promise<void>])[] = [
   ['overview', '#/overview'],
   ['server', '#/servers/files'],
@@ -170,6 +183,7 @@ const pages: readonly (readonly [name: string, hash: string, before?: (page: Pag
   ['resources', `#/resources?uri=${encodeURIComponent('demo://towpath/about')}`, run({})],
   ['groups', '#/groups'],
   ['group', '#/groups/research', previewed],
+  ['group-tool', '#/groups/research', changing('demo__add')],
   ['calls', '#/calls?outcome=failed', openFailure],
   ['diagnostics', '#/diagnostics'],
   ['connect', '#/connect'],

@@ -10,6 +10,8 @@ interface BuilderHeadProps {
   readonly description: string | undefined
   /** Number of unsaved changes. */
   readonly changes: number
+  /** True if saving without changes makes sense: tools have changed since. */
+  readonly canSaveAgain: boolean
   readonly isSaving: boolean
   readonly onDescribe: () => void
   readonly onDiscard: () => void
@@ -18,7 +20,7 @@ interface BuilderHeadProps {
 }
 
 /** Title of the group builder with its actions. */
-export function BuilderHead({ saved, description, changes, isSaving, ...on }: BuilderHeadProps) {
+export function BuilderHead({ saved, description, changes, canSaveAgain, isSaving, ...on }: BuilderHeadProps) {
   const crumb = (
     <>
       <a href={link('groups')}>Groups</a> <span aria-hidden="true">/</span>
@@ -40,7 +42,12 @@ export function BuilderHead({ saved, description, changes, isSaving, ...on }: Bu
           Delete
         </button>
       )}
-      <button type="button" class="btn primary" disabled={(saved && changes === 0) || isSaving} onClick={on.onSave}>
+      <button
+        type="button"
+        class="btn primary"
+        disabled={(saved && changes === 0 && !canSaveAgain) || isSaving}
+        onClick={on.onSave}
+      >
         {saved ? 'Save group' : 'Create group'}
       </button>
     </PageHead>

@@ -1,6 +1,7 @@
 import { useSignal, type Signal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { isName } from '../../../src/domain/names.ts'
+import type { ToolOverride } from '../../../src/domain/overrides/tool-overrides.ts'
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { change, path, type ApiError } from '../api.ts'
@@ -12,7 +13,9 @@ import * as sources from '../sources.ts'
 import { BuilderHead } from './builder-head.tsx'
 import { Chooser } from './chooser.tsx'
 import { DeleteGroup } from './delete-group.tsx'
-import { changeCount, draftOf, emptyDraft, groupInput, withoutName, type Draft } from './draft.ts'
+import { changeCount, draftOf, emptyDraft, groupInput, withOverride, withoutName, type Draft } from './draft.ts'
+import { ToolDialog } from './tool-dialog.tsx'
+import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { Effective } from './effective.tsx'
 import { GroupEndpoints } from './group-endpoints.tsx'
 import { GroupFields } from './group-fields.tsx'
@@ -35,6 +38,8 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   const history = useSignal(startHistory(start))
   const leave = useSignal<(() => void) | undefined>(undefined)
   const isDeleting = useSignal(false)
+  /** Public name of the tool whose override is open. */
+  const changing = useSignal('')
   const failure = useSignal('')
   const nameProblem = useSignal('')
   const isSaving = useSignal(false)
@@ -73,8 +78,8 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         location.navigate(link('group', name))
       }
     } catch (error) {
-      const { message, status } = error as ApiError
-      if (!saved && status === 409) refuseName(`A group named ${name} already exists.`)
+      const { message, status, code } = error as ApiError
+      if (!saved && status === 409 && code !== 'too_many_tokens') refuseName(`A group named ${name} already exists.`)
       else failure.value = sentence(message)
     }
     isSaving.value = false
@@ -90,6 +95,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         saved={saved}
         description={isDescribing.value ? undefined : draft.description}
         changes={changes}
+        canSaveAgain={isOutdated(saved)}
         isSaving={isSaving.value}
         onDescribe={() => (isDescribing.value = true)}
         onDiscard={discard}
@@ -101,6 +107,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
           <strong>The group was not saved.</strong> {failure.value}
         </p>
       )}
+      {saved && <Outdated saved={saved} />}
       {saved && <GroupEndpoints group={saved} />}
       <GroupFields
         draft={draft}
@@ -125,8 +132,16 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
           servers={names}
           savedCount={saved?.tool_count}
           onDrop={(name) => edit(withoutName(draft, name))}
+          onEdit={(name) => (changing.value = name)}
         />
       </div>
+      <Changing
+        name={changing.value}
+        tools={tools}
+        draft={draft}
+        onApply={(name, override) => edit(withOverride(draft, name, override))}
+        onClose={() => (changing.value = '')}
+      />
       {leave.value && (
         <ConfirmLeave
           changes={changes}
@@ -148,6 +163,62 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         />
       )}
     </>
+  )
+}
+
+const isOutdated = (saved: ToolGroupView | undefined): boolean =>
+  (saved?.stale?.length ?? 0) + (saved?.broken?.length ?? 0) > 0
+
+/** Tools whose servers have changed them since the group was saved. */
+function Outdated({ saved: { stale = [], broken = [] } }: { saved: ToolGroupView }) {
+  return (
+    <>
+      {broken.length > 0 && (
+        <div class="banner err" role="status">
+          <strong>{plural(broken.length, 'tool')} withheld until the group is saved again.</strong>
+          <ul>
+            {broken.slice(0, MAX_NAMED).map(({ tool, reason }) => (
+              <li key={tool}>
+                <UntrustedText text={`${tool}: ${reason}`} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {stale.length > 0 && (
+        <p class="banner warn" role="status">
+          <strong>Changed by their servers since the group was saved:</strong>{' '}
+          <UntrustedText text={stale.slice(0, MAX_NAMED).join(', ')} />
+          {stale.length > MAX_NAMED && ` and ${stale.length - MAX_NAMED} more`}. Review what the group shows of them,
+          then save it again.
+        </p>
+      )}
+    </>
+  )
+}
+
+/** Tools that a banner names. */
+const MAX_NAMED = 5
+
+interface ChangingProps {
+  /** Empty if no dialog is open. */
+  readonly name: string
+  readonly tools: readonly ToolView[]
+  readonly draft: Draft
+  readonly onApply: (name: string, override: ToolOverride | undefined) => void
+  readonly onClose: () => void
+}
+
+function Changing({ name, tools, draft, onApply, onClose }: ChangingProps) {
+  const tool = name === '' ? undefined : tools.find(({ canonical_name }) => canonical_name === name)
+  if (!tool) return null
+  return (
+    <ToolDialog
+      tool={tool}
+      override={draft.tools[name]}
+      onApply={(override) => onApply(name, override)}
+      onClose={onClose}
+    />
   )
 }
 

@@ -1,4 +1,4 @@
-import type { ToolOverrides } from '../../../src/domain/overrides/tool-overrides.ts'
+import type { ToolOverride, ToolOverrides } from '../../../src/domain/overrides/tool-overrides.ts'
 import type { ToolGroupInput } from '../../../src/schemas/tool-group.ts'
 
 /** Group being edited: its stored members without derived ones. Lists keep names that no longer exist. */
@@ -176,11 +176,17 @@ export function toggleShown(draft: Draft, tools: readonly ToolName[]): Draft {
     : withTools(draft, tools)
 }
 
-/** Removes a name from all lists, for names that no longer exist. */
+/** Sets what the group shows of a tool; undefined: what its server says. */
+export function withOverride(draft: Draft, tool: string, override: ToolOverride | undefined): Draft {
+  const { [tool]: _before, ...others } = draft.tools
+  return { ...draft, tools: override === undefined ? others : { ...others, [tool]: override } }
+}
+
+/** Removes a name from all lists and overrides, for names that no longer exist. */
 export const withoutName = (draft: Draft, name: string): Draft => {
   const isIt = (other: string) => other === name
   return {
-    ...draft,
+    ...withOverride(draft, name, undefined),
     included_servers: without(draft.included_servers, isIt),
     included_tools: without(draft.included_tools, isIt),
     excluded_tools: without(draft.excluded_tools, isIt)

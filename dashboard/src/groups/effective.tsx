@@ -4,7 +4,8 @@ import { useApp } from '../app-context.ts'
 import { Chevron } from '../ui/icons.tsx'
 import { JsonView } from '../ui/json-view.tsx'
 import { ErrorPanel } from '../ui/panels.tsx'
-import { QualifiedName } from '../ui/untrusted-text.tsx'
+import { Breakable, QualifiedName } from '../ui/untrusted-text.tsx'
+import { tokensByServer } from './tokens.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { count } from '../format.ts'
 import { groupInput, type Draft } from './draft.ts'
@@ -25,10 +26,12 @@ interface EffectiveProps {
   /** Number of tools that the saved group serves; undefined if it is not saved. */
   readonly savedCount: number | undefined
   readonly onDrop: (name: string) => void
+  /** Opens the override of a tool. */
+  readonly onEdit: (name: string) => void
 }
 
 /** Effective tools of the draft. */
-export function Effective({ preview, draft, saved, servers, savedCount, onDrop }: EffectiveProps) {
+export function Effective({ preview, draft, saved, servers, savedCount, onDrop, onEdit }: EffectiveProps) {
   const { store } = useApp()
   const { data, error, isStale } = preview
   return (
@@ -39,11 +42,16 @@ export function Effective({ preview, draft, saved, servers, savedCount, onDrop }
           {!error.value && store.reachable.value && <span class={isStale.value ? 'tag' : 'tag ok'}>live</span>}
         </div>
         {error.value && <ErrorPanel title="The preview could not be loaded." error={error.value} />}
-        {data.value && <Figures preview={data.value} savedCount={savedCount} />}
+        {data.value && <Figures preview={data.value} savedCount={savedCount} limit={Number(draft.max_tokens)} />}
+        {data.value?.problem && (
+          <p class="help err" role="alert">
+            {data.value.problem}
+          </p>
+        )}
       </div>
       {data.value && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Effective tools">
-          <ServedTools tools={data.value.tools} />
+          <ServedTools tools={data.value.tools} onEdit={onEdit} />
           <LeftOut preview={data.value} draft={draft} saved={saved} servers={servers} onDrop={onDrop} />
         </div>
       )}
@@ -52,8 +60,15 @@ export function Effective({ preview, draft, saved, servers, savedCount, onDrop }
   )
 }
 
-function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCount: number | undefined }) {
-  const { tool_count, tokens, total_tokens } = preview
+interface FiguresProps {
+  readonly preview: ToolGroupPreview
+  readonly savedCount: number | undefined
+  /** Limit of tokens; 0 or no number for none. */
+  readonly limit: number
+}
+
+function Figures({ preview, savedCount, limit }: FiguresProps) {
+  const { tool_count, tokens, tokens_before, total_tokens } = preview
   const share = total_tokens === 0 ? 0 : Math.round((tokens / total_tokens) * 100)
   return (
     <>
@@ -67,7 +82,10 @@ function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCoun
         </div>
         <div>
           <dt>Definition tokens</dt>
-          <dd>~{count(tokens)}</dd>
+          <dd>
+            ~{count(tokens)}
+            {tokens !== tokens_before && <small>~{count(tokens_before)} without changes</small>}
+          </dd>
         </div>
         <div>
           <dt>Of the full set</dt>
@@ -86,6 +104,12 @@ function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCoun
         <rect class="bgm" width="100%" height="6" rx="3" />
         <rect width={`${share}%`} height="6" rx="3" />
       </svg>
+      {limit > 0 && tokens > limit && (
+        <p class="help err" role="alert">
+          More than the limit of {count(limit)} tokens: the group cannot be saved.
+        </p>
+      )}
+      <ByServer tools={preview.tools} />
       {tool_count > MANY && (
         <p class="help warn">
           More than {MANY} tools: some clients truncate the list, and agents choose less reliably from a long one.
@@ -95,25 +119,45 @@ function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCoun
   )
 }
 
+/** Tokens of each server; nothing for a single one. */
+function ByServer({ tools }: { tools: readonly GroupTool[] }) {
+  const servers = tokensByServer(tools)
+  if (servers.length < 2) return null
+  return (
+    <ul class="bysrv" aria-label="Tokens by server">
+      {servers.map(({ server, tokens, before }) => (
+        <li key={server}>
+          {server} <Tokens tokens={tokens} before={before} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Estimated tokens, with those before the group's changes if they differ. */
+const Tokens = ({ tokens, before }: { tokens: number; before: number }) => (
+  <span class="num muted">
+    {tokens !== before && <s aria-label={`~${count(before)} before`}>~{count(before)}</s>} ~{count(tokens)}
+  </span>
+)
+
+interface ServedToolsProps {
+  readonly tools: readonly GroupTool[]
+  /** Absent for viewers who may not change the group. */
+  readonly onEdit?: (name: string) => void
+}
+
 /** Tools of a group, each with the reason why it is in it. */
-export function ServedTools({ tools }: { tools: readonly GroupTool[] }) {
+export function ServedTools({ tools, onEdit }: ServedToolsProps) {
   const shown = useSignal(PAGE)
   if (tools.length === 0) return <p class="nothing">Agents see no tools on this endpoint.</p>
   return (
     <>
       <table class="slim">
-        <TableHead columns={['Tool', 'Why', ['Tokens', 'num']]} />
+        <TableHead columns={['Tool', 'Why', ['Tokens', 'num'], ...(onEdit ? [['Change', 'hidden'] as const] : [])]} />
         <tbody>
-          {tools.slice(0, shown.value).map(({ name, reason, tokens }) => (
-            <tr key={name}>
-              <th scope="row">
-                <QualifiedName name={name} />
-              </th>
-              <td>
-                {reason === 'server' ? <span class="tag">whole server</span> : <span class="tag pick">picked</span>}
-              </td>
-              <td class="num">{count(tokens)}</td>
-            </tr>
+          {tools.slice(0, shown.value).map((tool) => (
+            <ServedTool key={tool.name} tool={tool} onEdit={onEdit} />
           ))}
         </tbody>
       </table>
@@ -123,6 +167,35 @@ export function ServedTools({ tools }: { tools: readonly GroupTool[] }) {
         </button>
       )}
     </>
+  )
+}
+
+function ServedTool({ tool, onEdit }: { tool: GroupTool; onEdit: ServedToolsProps['onEdit'] }) {
+  const { name, shown_as, reason, tokens, tokens_before } = tool
+  return (
+    <tr>
+      <th scope="row">
+        {shown_as !== undefined && (
+          <code class="blk">
+            <Breakable text={shown_as} />
+          </code>
+        )}
+        <span class={shown_as === undefined ? undefined : 'muted'}>
+          <QualifiedName name={name} />
+        </span>
+      </th>
+      <td>{reason === 'server' ? <span class="tag">whole server</span> : <span class="tag pick">picked</span>}</td>
+      <td class="num">
+        <Tokens tokens={tokens} before={tokens_before} />
+      </td>
+      {onEdit && (
+        <td>
+          <button type="button" class="btn quiet sm" aria-label={`Change ${name} here`} onClick={() => onEdit(name)}>
+            Change
+          </button>
+        </td>
+      )}
+    </tr>
   )
 }
 

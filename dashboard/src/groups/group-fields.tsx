@@ -1,3 +1,5 @@
+import { Chevron } from '../ui/icons.tsx'
+import { Field } from '../ui/field.tsx'
 import { isName, NAME_RULE } from '../../../src/domain/names.ts'
 import { canBeBare, type Draft } from './draft.ts'
 
@@ -55,6 +57,7 @@ export function GroupFields({ draft, isNew, isDescribing, problem, onChange, onS
           />
         </div>
       )}
+      <Limits draft={draft} onChange={onChange} />
       {(canBeBare(draft) || draft.tool_names === 'bare') && (
         <label class="check wide">
           <input
@@ -69,3 +72,38 @@ export function GroupFields({ draft, isNew, isDescribing, problem, onChange, onS
     </form>
   )
 }
+
+/** Text for the model, and the limit of tokens. */
+const Limits = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onChange'>) => (
+  <details class="wide" open={draft.instructions !== '' || draft.max_tokens !== ''}>
+    <summary>
+      <Chevron />
+      <span>Instructions and token limit</span>
+    </summary>
+    <div class="fields">
+      <Field label="Instructions" note="optional" help="Agents read them before those of the servers" wide>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            class="in"
+            rows={3}
+            value={draft.instructions}
+            onInput={(event) => onChange({ ...draft, instructions: event.currentTarget.value })}
+          />
+        )}
+      </Field>
+      <Field label="Token limit" note="optional" help="A larger group cannot be saved">
+        {(attributes) => (
+          <input
+            {...attributes}
+            class="in"
+            type="number"
+            min={1}
+            value={draft.max_tokens}
+            onInput={(event) => onChange({ ...draft, max_tokens: event.currentTarget.value })}
+          />
+        )}
+      </Field>
+    </div>
+  </details>
+)
