@@ -28,6 +28,7 @@ import * as pinnedDefinitions from './0026_pinned_definitions.ts'
 import * as approvals from './0027_approvals.ts'
 import * as approvalTasks from './0028_approval_tasks.ts'
 import * as groupViews from './0031_group_views.ts'
+import * as groupSearch from './0032_group_search.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -59,5 +60,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0026_pinned_definitions': pinnedDefinitions,
   '0027_approvals': approvals,
   '0028_approval_tasks': approvalTasks,
-  '0031_group_views': groupViews
+  '0031_group_views': groupViews,
+  '0032_group_search': groupSearch
 }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { mean } from '../statistics.ts'
 import { foundAnswer } from '../../src/mcp/search/answers.ts'
-import { MAX_LIMIT, searchToolDefinitions } from '../../src/mcp/search/search-tools.ts'
+import { DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT } from '../../src/domain/search/limits.ts'
+import { searchToolDefinitions } from '../../src/catalog/search/search-tools.ts'
 import type { FunctionCalls, Request, Tool } from './data.ts'
 import { searchOver, type Find } from './retrieval.ts'
-
-const LIMIT = 10
 
 /** Estimates tokens as Towpath does everywhere: bytes of UTF-8 divided by four. */
 const tokens = (text: string) => Math.ceil(Buffer.byteLength(text) / 4)
@@ -37,7 +36,7 @@ export function shuffled(tools: readonly Tool[]): readonly Tool[] {
 /** Replays a task: one query, and another one with more hits if a tool was not among the first. */
 function replay(find: Find, { query, called }: Request) {
   let spent = 0
-  for (const limit of [LIMIT, MAX_LIMIT]) {
+  for (const limit of [DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT]) {
     const { hits, total } = find(query, limit)
     spent += tokens(
       foundAnswer(
@@ -61,7 +60,7 @@ export function costOf(tools: readonly Tool[], requests: readonly Request[]): Co
     tools: tools.length,
     tasks: tasks.length,
     full: tokensOf(tools.map(({ definition }) => definition)),
-    list: tokensOf(searchToolDefinitions([{ name: 'tools', about: '' }], LIMIT)),
+    list: tokensOf(searchToolDefinitions([{ name: 'tools', about: '' }], DEFAULT_SEARCH_LIMIT)),
     search: mean(tasks.map(({ spent }) => spent)),
     solved: (100 * tasks.filter(({ isSolved }) => isSolved).length) / tasks.length
   }

@@ -32,6 +32,7 @@ import { createPeopleIndexer, type People, type SignedIn } from './people.ts'
 import { createPrincipal, createPrincipalIndexer } from './principal-index.ts'
 import { hasNamedAddress, namedAddressOf } from './resource-uris.ts'
 import type { Scope } from './scope.ts'
+import type { SearchMode } from './search-listing.ts'
 import { withSkillUris, type FileTest } from './items/skill-entry.ts'
 import { createSkillFolders, type SkillFolders } from './items/skill-folders.ts'
 import { withServedDefinitions, type HeldItem, type ServedItem } from './served-definitions.ts'
@@ -109,6 +110,8 @@ export interface ServerSelection extends Selection {
 /** Resolved contents of a group. */
 export interface ResolvedGroup {
   readonly isBare: boolean
+  /** Undefined if its endpoint lists all tools. */
+  readonly search: SearchMode | undefined
   /** Selections by server name; a server that a group names may not exist. */
   readonly selections: ReadonlyMap<string, ServerSelection>
   /** Overrides by `<server>__<tool>`; a tool that a group names may not exist. */
@@ -372,6 +375,9 @@ function overridesOf({ tools }: GroupConfig, bindings: OverrideBindings, secrets
   )
 }
 
+const searchModeOf = ({ tool_list, always_listed, search_limit: limit }: GroupConfig): SearchMode | undefined =>
+  tool_list === 'search' ? { alwaysListed: new Set(always_listed), limit } : undefined
+
 /** Resolves a group's configuration, which need not be stored, to its tools. */
 export const resolveGroupConfig = (config: GroupConfig): ResolvedGroup =>
   resolve(config, {}, () => secretsOfLocks(config.tools), [])
@@ -390,9 +396,12 @@ function resolve(
     selections.set(server, { ...selection, contentHash: digest([isWhole, [...names].sort(), [...without].sort()]) })
   }
   const shown = Object.keys(tools).length > 0 || instructions !== null ? [tools, bindings, instructions, ...more] : []
+  const search = searchModeOf(config)
+  const listed = search ? ['search', config.search_limit, config.always_listed] : []
   const picked = [...selections].map(([server, selection]) => [server, selection.contentHash])
   const overrides = overridesOf(config, bindings, secrets)
-  return { isBare, selections, overrides, instructions, contentHash: digest([isBare, picked, ...shown]) }
+  const contentHash = digest([isBare, picked, ...shown, ...listed])
+  return { isBare, search, selections, overrides, instructions, contentHash }
 }
 
 /**

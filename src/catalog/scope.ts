@@ -27,6 +27,7 @@ import {
   type ResourceTarget
 } from './resource-resolution.ts'
 import { formatAddress, hasNamedAddress } from './resource-uris.ts'
+import type { SearchMode } from './search-listing.ts'
 import type { Caller } from './caller.ts'
 
 /**
@@ -80,10 +81,13 @@ export interface Scope {
   resolveTemplate(template: string): ResourceTarget | undefined
   /** Returns the serialized list entries, one listing per server. */
   listings(kind: ItemKind): readonly Listing[]
+  /** Set if the endpoint lists the tools of search instead of its own: see `shownListings`. */
+  readonly search: SearchMode | undefined
 }
 
 const emptyGroup: ResolvedGroup = {
   isBare: false,
+  search: undefined,
   selections: new Map(),
   overrides: new Map(),
   instructions: null,
@@ -236,6 +240,7 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     },
     resolveTemplate: (template) =>
       !isBare && hasNamedAddress(template) ? namedUris().resolveTemplate(template) : uris().resolveTemplate(template),
+    search: group?.search,
     listings(kind) {
       if (group || !permit.isAll) return makeListings(kind)
       let found = listed.get(kind)

@@ -1,7 +1,8 @@
-import { tokensOfBytes } from '../domain/token-estimate.ts'
+import { estimateTokens, tokensOfBytes } from '../domain/token-estimate.ts'
 import type { StoredItem } from '../registry/model/model.ts'
 import type { Item } from './catalog.ts'
 import type { CompiledOverride } from './compiled-override.ts'
+import { shownListings } from './search-listing.ts'
 import type { Scope } from './scope.ts'
 
 /** Estimated tokens of a tool that a scope lists (groups.md#token-budget). */
@@ -66,4 +67,30 @@ export function budgetOf(scope: Scope): TokenBudget {
   const budget = { tools, tokens: sum(({ tokens }) => tokens), before: sum(({ before }) => before) }
   budgets.set(scope, budget)
   return budget
+}
+
+interface ListedDefinition {
+  readonly name: string
+  readonly description?: string
+  readonly inputSchema?: unknown
+}
+
+const lists = new WeakMap<Scope, number>()
+
+/** Returns the estimated tokens of the tools that the endpoint of a scope lists: in search mode few, else all. */
+export function listTokensOf(scope: Scope): number {
+  if (scope.search === undefined) return budgetOf(scope).tokens
+  const known = lists.get(scope)
+  if (known !== undefined) return known
+  const text = shownListings(scope, 'tool')
+    .map(({ bytes: list }) => list.toString())
+    .join(',')
+  const listed = JSON.parse(`[${text}]`) as ListedDefinition[]
+  const tokens = listed.reduce(
+    (sum, { name, description, inputSchema: input_schema }) =>
+      sum + estimateTokens({ name, description, input_schema }),
+    0
+  )
+  lists.set(scope, tokens)
+  return tokens
 }

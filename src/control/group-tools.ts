@@ -17,7 +17,7 @@ import { listEntry, resolveGroupConfig, type Catalog, type Item, type ResolvedGr
 import { bindingOf, problemsOfOverride } from '../catalog/compiled-override.ts'
 import { partsOf } from '../catalog/group-parts.ts'
 import { scopeFor } from '../catalog/scope.ts'
-import { budgetOf, type ToolTokens } from '../catalog/token-budget.ts'
+import { budgetOf, listTokensOf, type ToolTokens } from '../catalog/token-budget.ts'
 import type { GroupConfig, StoredGroup } from '../registry/model/model.ts'
 
 /** Bytes of a group's own instructions. */
@@ -107,12 +107,14 @@ export function bindTools(catalog: Catalog, { tools }: GroupConfig, before?: Sto
 
 const tilde = ({ name, tokens }: ToolTokens) => `${name} ~${tokens}`
 
-/** Throws a 409 AppError if the tools of a group have more estimated tokens than its limit. */
+/** Throws a 409 AppError if the tools of a group have more estimated tokens than its limit; in search mode those that it lists count. */
 export function checkBudget(catalog: Catalog, config: GroupConfig): void {
   const { max_tokens: limit } = config
   if (limit === null) return
-  const { tokens, tools } = budgetOf(scopeFor(catalog, resolveGroupConfig(config)))
+  const scope = scopeFor(catalog, resolveGroupConfig(config))
+  const tokens = listTokensOf(scope)
   if (tokens <= limit) return
+  const { tools } = budgetOf(scope)
   const dearest = tools.toSorted((a, b) => b.tokens - a.tokens).slice(0, DEAREST)
   const message = `the tools of the group have ~${tokens} tokens, more than its "max_tokens" ${limit}; the dearest: ${dearest.map(tilde).join(', ')}`
   throw new AppError(409, message, { code: 'too_many_tokens' })

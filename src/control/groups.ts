@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { qualifiedName } from '../domain/names.ts'
 import { canBeBare, missingNames, type NameLookup } from '../domain/groups.ts'
-import { invalid, notFound } from '../lib/errors.ts'
+import { DEFAULT_SEARCH_LIMIT } from '../domain/search/limits.ts'
+import { searchToolNames } from '../domain/search/names.ts'
+import { AppError, invalid, notFound } from '../lib/errors.ts'
 import type { GroupConfig, StoredGroup } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import { maskLocks, secretsOfLocks, type ToolOverrides } from '../domain/overrides/tool-overrides.ts'
@@ -38,6 +40,10 @@ export interface GroupRecord {
   readonly stale?: readonly string[]
   /** Tools that are withheld because their overrides cannot be applied. */
   readonly broken?: readonly WithheldTool[]
+  /** Present in search mode. */
+  readonly tool_list?: 'search'
+  readonly always_listed?: readonly string[]
+  readonly search_limit?: number
   /** Names in the lists and overrides that do not exist now. */
   readonly missing: readonly string[]
 }
@@ -82,6 +88,7 @@ function checkNames(catalog: Catalog, rules: GroupConfig, before?: GroupConfig):
   const tools = new Set([
     ...(before?.included_tools ?? []),
     ...(before?.excluded_tools ?? []),
+    ...(before?.always_listed ?? []),
     ...Object.keys(before?.tools ?? {})
   ])
   const servers = new Set(before?.included_servers)
@@ -101,9 +108,17 @@ export function checkBare(config: GroupConfig): void {
   )
 }
 
+/** Throws a 409 AppError if a tool of a group in search mode has the name of a tool of search. */
+export function checkSearchNames(catalog: Catalog, config: GroupConfig): void {
+  if (config.tool_list !== 'search') return
+  const taken = searchToolNames.find((name) => scopeFor(catalog, resolveGroupConfig(config)).find('tool', name))
+  if (taken === undefined) return
+  throw new AppError(409, `a tool of the group is named "${taken}", like a tool of search mode: give it another name`)
+}
+
 function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup): GroupRecord {
   const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
-  const { instructions, max_tokens, tools: overrides } = config
+  const { instructions, max_tokens, tools: overrides, always_listed, search_limit } = config
   const { tools, servers } = missingNames(config, namesIn(catalog))
   const views = {
     tools: maskLocks(overrides),
@@ -120,6 +135,9 @@ function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup
     ...(instructions === null ? {} : { instructions }),
     ...(max_tokens === null ? {} : { max_tokens }),
     ...(Object.keys(overrides).length === 0 ? {} : views),
+    ...(config.tool_list === 'search' ? { tool_list: 'search' } : {}),
+    ...(always_listed.length === 0 ? {} : { always_listed }),
+    ...(search_limit === DEFAULT_SEARCH_LIMIT ? {} : { search_limit }),
     missing: [...tools, ...servers]
   }
 }
@@ -139,6 +157,7 @@ export function createGroups(registry: Pick<Registry, 'write' | 'decryptLocks'>,
     checkNames(catalog(), given, before)
     const config = withStoredSecrets(given, () => (before ? registry.decryptLocks(before) : {}))
     checkOverrides(catalog(), config)
+    checkSearchNames(catalog(), config)
     return config
   }
 

@@ -8,6 +8,7 @@ export interface GroupRules {
   readonly included_tools: readonly string[]
   readonly included_servers: readonly string[]
   readonly excluded_tools: readonly string[]
+  readonly always_listed?: readonly string[]
 }
 
 /** Part of one server that a group includes */
@@ -75,7 +76,8 @@ export function missingNames(
     const split = splitName(qualified)
     return !split || !known.hasTool(split.server, split.name)
   }
-  const tools = new Set([...rules.included_tools, ...rules.excluded_tools, ...Object.keys(rules.tools ?? {})])
+  const { included_tools, excluded_tools, always_listed = [], tools: overrides = {} } = rules
+  const tools = new Set([...included_tools, ...excluded_tools, ...always_listed, ...Object.keys(overrides)])
   const servers = new Set(rules.included_servers)
   return {
     tools: [...tools].filter(isMissing),

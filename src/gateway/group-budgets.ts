@@ -1,12 +1,24 @@
 import type { Catalog, CatalogGroup } from '../catalog/catalog.ts'
 import { scopeFor } from '../catalog/scope.ts'
-import { budgetOf } from '../catalog/token-budget.ts'
+import { budgetOf, listTokensOf } from '../catalog/token-budget.ts'
 import type { Log } from './base.ts'
 import type { LiveCatalog } from './live-catalog.ts'
 
-/** Returns the estimated tokens of each group, for metrics. */
-export const groupTokens = (catalog: Catalog): (readonly [group: string, tokens: number])[] =>
-  catalog.groups.map((group) => [group.stored.name, budgetOf(scopeFor(catalog, group)).tokens])
+/** Estimated tokens of a group. */
+export interface GroupTokens {
+  readonly group: string
+  /** Of all its tools */
+  readonly tools: number
+  /** Of the tools that its endpoint lists */
+  readonly list: number
+}
+
+/** Returns the estimated tokens of each group's tools, and of those that its endpoint lists, for metrics. */
+export const groupTokens = (catalog: Catalog): GroupTokens[] =>
+  catalog.groups.map((group) => {
+    const scope = scopeFor(catalog, group)
+    return { group: group.stored.name, tools: budgetOf(scope).tokens, list: listTokensOf(scope) }
+  })
 
 /** Logs each group whose tools have grown beyond its limit of tokens, once until it fits again. */
 export function watchGroupBudgets(live: Pick<LiveCatalog, 'onChange'>, log: Pick<Log, 'warn'>): void {
@@ -28,6 +40,6 @@ export function watchGroupBudgets(live: Pick<LiveCatalog, 'onChange'>, log: Pick
 function tokensBeyond(catalog: Catalog, group: CatalogGroup): number | undefined {
   const { max_tokens: limit } = group.stored
   if (limit === null) return undefined
-  const { tokens } = budgetOf(scopeFor(catalog, group))
+  const tokens = listTokensOf(scopeFor(catalog, group))
   return tokens > limit ? tokens : undefined
 }

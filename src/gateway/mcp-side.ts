@@ -14,6 +14,7 @@ import { createPolicyGate, factsOf } from '../mcp/policy-gate.ts'
 import { judge } from '../domain/policy/permit.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
 import { resourceOf } from '../catalog/resource-resolution.ts'
+import { createSearchIndex } from '../catalog/search-index.ts'
 import { permitOf, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
 import type { ServerWatching } from './server-watching.ts'
 import type { GatewayBase, GatewayOptions } from './base.ts'
@@ -97,6 +98,7 @@ export function createMcpSide(
     isWanted: () => live.isLoaded && live.current.permits.policies.asking.size > 0
   }
   const refusals = createMcpRefusals(() => live.current, registry.recordRefusal, observer.onDecision)
+  const searchIndex = createSearchIndex()
   const downstream = createDownstream({
     registry,
     config,
@@ -106,6 +108,7 @@ export function createMcpSide(
     taskStreams,
     redactorOf,
     observer,
+    searchIndex,
     scopes,
     refusals,
     policies,
@@ -127,6 +130,7 @@ export function createMcpSide(
   })
   live.onChange('endSessions', ({ revoked }) => downstream.endPrincipals((principal) => revoked.has(principal)))
   live.onChange('endSessions', ({ revoked }) => invocation.endCalls(revoked))
+  live.onChange('release', ({ next }) => searchIndex.follow(next))
   live.onChange('release', ({ removedGroups }) => {
     for (const { stored } of removedGroups) {
       downstream.endGroup(stored.name)

@@ -1,3 +1,4 @@
+import type { GroupTokens } from './group-budgets.ts'
 import type { Transport } from '../domain/transports.ts'
 import type { BreakerState } from '../upstream/sessions/breaker.ts'
 
@@ -21,7 +22,7 @@ export interface GatewayStats {
   readonly heldCalls: number
   readonly catalogVersion: number
   /** Estimated tokens of the tools of each group. */
-  readonly groupTokens: readonly (readonly [group: string, tokens: number])[]
+  readonly groupTokens: readonly GroupTokens[]
   /** Circuit breakers of servers that have been called. */
   readonly breakers: readonly (readonly [server: string, state: BreakerState])[]
   /** Enabled servers that this process has contacted, and whether the last contact succeeded. */

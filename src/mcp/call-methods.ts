@@ -3,7 +3,7 @@ import { valueOf, withMembers } from '../json/json.ts'
 import { namedContents } from './messages/named-contents.ts'
 import { namedChildren, namedSkill } from './messages/named-skills.ts'
 import { declaredExtension } from '../catalog/extensions.ts'
-import { SKILLS_EXTENSION } from '../domain/mcp-constants.ts'
+import { MODERN_VERSION, SKILLS_EXTENSION } from '../domain/mcp-constants.ts'
 import { errorCode } from '../upstream/era-bridge.ts'
 import type { Item, CatalogServer } from '../catalog/catalog.ts'
 import type { CompiledOverride } from '../catalog/compiled-override.ts'
@@ -36,6 +36,7 @@ import { decodeHeader, headerMismatch } from './messages/era.ts'
 import type { ResourceLinks } from './messages/resource-links.ts'
 import { noCacheHints, refuse, stringParam, type Method, type Methods, type ResultSender } from './method.ts'
 import { callFragment, codes, paramsFragment } from '../protocol/jsonrpc.ts'
+import type { SearchTools } from './search-tools.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 
 const noHeaders: readonly string[] = []
@@ -46,14 +47,15 @@ const inputRoundChanges = { inputResponses: null, requestState: null }
  * (mcp-proxy.md#parameter-headers). `edited`: JSON text of the arguments to send, if they differ from those given.
  */
 function paramHeaders(
-  { era, message, headers }: RequestContext,
+  { era, message, headers, isInner }: RequestContext,
   { paramHeaders: params }: Item,
   edited: string | undefined
 ): readonly string[] {
-  if (params.headers.length === 0) return era === 'legacy' ? noHeaders : otherParamHeaders(params, headers)
+  // the headers of a call through search are those of `call_tool`, which has no parameters with headers
+  if (params.headers.length === 0) return era === 'legacy' || isInner ? noHeaders : otherParamHeaders(params, headers)
   const given = message.param('arguments')
   const args: unknown = edited === undefined ? given : JSON.parse(edited)
-  if (era === 'legacy') return paramHeaderPairs(params, args)
+  if (era === 'legacy' || isInner) return paramHeaderPairs(params, args)
   const wrong = mismatchedHeader(params, given, headers, decodeHeader)
   if (wrong) throw headerMismatch(message.id, wrong.header, wrong.given, wrong.body)
   return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
@@ -119,6 +121,8 @@ export interface TargetResolverOptions {
   readonly results: ResultSender
   /** Returns a function that removes a server's secrets from a text. */
   readonly redactorOf: (server: CatalogServer) => (text: string) => string
+  /** Answers a call of an unknown tool through search. */
+  readonly sendUnknown: (context: RequestContext, name: string) => void
   /** Returns the function that puts the caller's handle into a result that names a task. */
   readonly newTasks: (context: RequestContext, tool: Item) => NonNullable<McpTarget['replace']>
 }
@@ -140,7 +144,7 @@ export class TargetResolver {
     const publicName = stringParam(context, 'name')
     const item = scope.find(kind, publicName)
     observation.setTarget(item?.server.name, item?.alias ?? publicName)
-    if (!item) throw this.#unknownItem(context, kind, publicName, undefined, observation)
+    if (!item) return this.#answerUnknown(kind, context, publicName, observation)
     if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(context, 'Invalid params: "arguments" must be an object')
     }
@@ -157,6 +161,14 @@ export class TargetResolver {
     const secrets = override?.secrets
     const target = withHiddenSecrets(this.#target(kind, context, item, edited), secrets)
     return outcome?.ask ? askedTarget(target, { rule: outcome.ask, item, args, secrets }) : target
+  }
+
+  /** Answers a model that calls an unknown tool through search; throws ProtocolError for all other callers. */
+  #answerUnknown(kind: 'tool' | 'prompt', context: RequestContext, name: string, observation: Observation): undefined {
+    const error = this.#unknownItem(context, kind, name, undefined, observation)
+    if (!context.isInner) throw error
+    observation.fail(error)
+    this.#options.sendUnknown(context, name)
   }
 
   /** Returns the target of a call that may run. */
@@ -312,9 +324,10 @@ export type CreateCallMethod = (
 /** Returns a function that creates methods which are forwarded to servers. */
 export function callMethodFactory(options: Omit<CallMethodsOptions, 'targets'>): CreateCallMethod {
   const { calls, forwarder, askedCalls, replies, clientInfoCache } = options
-  const describe = ({ caller, endpoint, era: via, requestId, session, message }: RequestContext): InboundCall => {
+  const describe = ({ caller, endpoint, era, requestId, session, message, isInner }: RequestContext): InboundCall => {
     const client = session ? session.client : clientInfoCache.client(message).name
-    return { caller, endpoint, via, requestId, client, clientVersion: session?.version }
+    const clientVersion = session ? session.version : era === 'modern' ? MODERN_VERSION : undefined
+    return { caller, endpoint, via: isInner ? 'search' : era, requestId, client, clientVersion }
   }
   return (kind, resolve) => {
     const surface: CallSurface<RequestContext, McpTarget, void> = {
@@ -333,9 +346,14 @@ export function callMethodFactory(options: Omit<CallMethodsOptions, 'targets'>):
 }
 
 /** Creates the methods that call tools, render prompts, read resources and complete arguments. */
-export function createCallMethods(targets: TargetResolver, callMethod: CreateCallMethod): Methods {
-  return new Map([
-    ['tools/call', callMethod('tool', (context, observation) => targets.item('tool', context, observation))],
+export function createCallMethods(
+  targets: TargetResolver,
+  callMethod: CreateCallMethod,
+  searchTools: Pick<SearchTools, 'call'>
+): Methods {
+  const callTool = callMethod('tool', (context, observation) => targets.item('tool', context, observation))
+  return new Map<string, Method>([
+    ['tools/call', (context) => searchTools.call(context, callTool)],
     ['prompts/get', callMethod('prompt', (context, observation) => targets.item('prompt', context, observation))],
     ['resources/read', callMethod('resource', (context, observation) => targets.resource(context, observation))],
     ['completion/complete', callMethod('completion', (context, observation) => targets.reference(context, observation))]

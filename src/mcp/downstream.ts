@@ -1,6 +1,7 @@
 import { TITLE, PRODUCT } from '../domain/product.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import type { CurrentScopes } from '../catalog/scope.ts'
+import type { SearchIndex } from '../catalog/search-index.ts'
 import type { Config } from '../config/config.ts'
 import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { Quota, Quotas } from '../lib/quota.ts'
@@ -14,6 +15,7 @@ import type { ClientCalls } from '../upstream/client-calls.ts'
 import type { TaskStreams } from '../upstream/task-streams.ts'
 import { callMethodFactory, createCallMethods, createSkillMethods, TargetResolver } from './call-methods.ts'
 import { CallReplies } from './call-replies.ts'
+import type { InboundLimits } from './batches/batch.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { CallForwarder } from './forward.ts'
 import { findSession, type HttpContext } from './http-context.ts'
@@ -42,6 +44,7 @@ import { ModernRequests } from './modern.ts'
 import { QuotaGuard } from './quota-guard.ts'
 import type { Subscriptions } from './subscriptions/resource-subscriptions.ts'
 import { createSessionDeletion, endSession, expireSession } from './session-end.ts'
+import { SearchTools } from './search-tools.ts'
 import { createSessionMethods } from './session-methods.ts'
 import { ownerOf, SessionRelay } from './session-relay.ts'
 import { createClientSessions, type Session } from './sessions/client-sessions.ts'
@@ -106,7 +109,8 @@ export interface DownstreamOptions {
   readonly taskStreams: Pick<TaskStreams, 'open'>
   /** Returns a function that removes a server's secrets from a text. */
   readonly redactorOf: TaskLogOptions['redactorOf']
-  readonly observer: Pick<Observer, 'onList' | 'onCall'>
+  readonly observer: Pick<Observer, 'onList' | 'onCall' | 'onSearch' | 'onSearchHit'>
+  readonly searchIndex: Pick<SearchIndex, 'of'>
   readonly scopes: CurrentScopes
   readonly refusals: McpRefusals
   readonly policies: PolicyGate
@@ -169,6 +173,14 @@ function createState({ registry, config, quotas, upstreamSessions, log }: Downst
   }
 }
 
+/** Returns the limits of one message. */
+const inboundLimits = (limits: Config['limits']): InboundLimits => ({
+  depth: limits.jsonDepth,
+  elements: limits.jsonElements,
+  identifierBytes: limits.identifierBytes,
+  maxBatch: limits.batch
+})
+
 /** Creates the handlers of the methods of both eras. */
 function createMessageHandlers(options: DownstreamOptions, state: State, quotaGuard: QuotaGuard) {
   const { registry, config, version, clientCalls: calls, observer, scopes, refusals, recordClient } = options
@@ -184,13 +196,15 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const handles = createTaskHandles(registry.deriveKey('task handles'), config.timeouts.taskHandleDays)
   const newTasks = createNewTasks(handles, limits.identifierBytes)
   const taskLog = createTaskLog({ observer, redactorOf: options.redactorOf })
+  const searchTools = new SearchTools({ index: options.searchIndex, results, observer, limits: inboundLimits(limits) })
   const yesStates = createYesStates(registry.deriveKey('confirmations'), registry.usedAssertions)
   const targets = new TargetResolver({
     ...{ refusals, policies, resourceLinks, results, newTasks },
     inputRequiredStore: {
       isOwnState: (state): state is string => inputRequiredStore.isOwnState(state) || yesStates.isOwn(state)
     },
-    redactorOf: options.redactorOf
+    redactorOf: options.redactorOf,
+    sendUnknown: (context, name) => searchTools.sendUnknown(context, name)
   })
   const subscriptionParts = {
     scopes,
@@ -214,7 +228,7 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const callMethod = callMethodFactory({ calls, forwarder, askedCalls, replies, clientInfoCache })
   const methods = new Map([
     ...createListMethods({ cursors: createCursors(registry.deriveKey('list cursors')), results, observer, schedule }),
-    ...createCallMethods(targets, callMethod),
+    ...createCallMethods(targets, callMethod, searchTools),
     ...createSkillMethods({ callMethod, refusals, policies, results })
   ])
   const taskMethods = createTaskMethods({
@@ -282,12 +296,7 @@ function createEndpoints(options: DownstreamOptions, state: State, run: RunHandl
   const streamQuota = quotas.forUnits(settings.sessionsPerPrincipal)
   const quotaGuard = new QuotaGuard({ calls, streams: streamQuota, maxStreams: settings.sessions, refusals })
   const { legacy, modern, taskRunner } = createMessageHandlers(options, state, quotaGuard)
-  const limits = {
-    depth: settings.jsonDepth,
-    elements: settings.jsonElements,
-    identifierBytes: settings.identifierBytes,
-    maxBatch: settings.batch
-  }
+  const limits = inboundLimits(settings)
   const streams = new ListenStreams({ scopes, listChanges, heartbeat, eventStore, quotaGuard })
   const ends = quotas.forUnits(settings.callsPerPrincipal)
   return {

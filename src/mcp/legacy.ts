@@ -1,4 +1,4 @@
-import { cancelRequest } from './batch-dispatch.ts'
+import { cancelRequest } from './batches/batch-dispatch.ts'
 import { sessionCapabilities } from './messages/capabilities.ts'
 import { clientNameOf } from './messages/client-info.ts'
 import { capabilitiesOf, instructionsOf } from './messages/initialize-result.ts'

@@ -1,5 +1,6 @@
 import type { ItemKind } from '../registry/model/model.ts'
 import type { Listing } from '../catalog/list-cache.ts'
+import { shownListings } from '../catalog/search-listing.ts'
 import type { Scope } from '../catalog/scope.ts'
 import { type ListKind, listKinds } from '../domain/mcp-constants.ts'
 
@@ -56,7 +57,8 @@ const sameListing = (a: Listing | undefined, b: Listing | undefined) =>
   a === b || (a !== undefined && b !== undefined && a.bytes.equals(b.bytes))
 
 /** Servers without entries do not affect the comparison. */
-const nonEmptyListings = (scope: Scope, kind: ItemKind) => scope.listings(kind).filter(({ ends }) => ends.length > 0)
+const nonEmptyListings = (scope: Scope, kind: ItemKind) =>
+  shownListings(scope, kind).filter(({ ends }) => ends.length > 0)
 
 function sameList(before: Scope, after: Scope, kind: ItemKind): boolean {
   const old = nonEmptyListings(before, kind)

@@ -19,8 +19,8 @@ export type Outcome = (typeof outcomes)[number]
 
 export type CallKind = 'tool' | 'prompt' | 'resource' | 'completion'
 
-/** Protocol of the caller's request: REST, or an era of MCP. */
-export type Via = 'rest' | 'legacy' | 'modern'
+/** Protocol of the caller's request: REST, or an era of MCP; `search`: through a tool of search mode, in either era. */
+export type Via = 'rest' | 'legacy' | 'modern' | 'search'
 
 /** `endpoint` of calls over REST. */
 export const REST_ENDPOINT = '/api/v0'
@@ -35,7 +35,7 @@ export interface CallObservation {
   readonly requestId: string | undefined
   /** Name from the client's `clientInfo`, if it sent one: a single line of printable characters. */
   readonly client: string | undefined
-  /** Protocol version negotiated with the client; undefined outside a session. */
+  /** Protocol version of the client; undefined for a legacy client without a session, and over REST. */
   readonly clientVersion: string | undefined
   /** Name of the server; undefined if the item does not exist for this caller. `item` is then arbitrary text. */
   readonly server: string | undefined
@@ -89,6 +89,10 @@ export interface Observer {
   onConnectionFailure(server: string, reason: FailureReason, message: string): void
   /** A policy decided on a call; `effect` is the result, or in mode `observe` the policy's effect. */
   onDecision(effect: Effect, mode: Mode): void
+  /** A query of `find_tools` was answered. */
+  onSearch(ms: number): void
+  /** A caller called a tool after a query; `rank`: its position among the hits, 0 if it was not among them. */
+  onSearchHit(rank: number): void
   /** A new version of the catalog is served; `ms`: the time it took to build and apply it. */
   onCatalogApplied(ms: number): void
 }
@@ -101,6 +105,8 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   const takes = observers.flatMap((each) => each.onSessionTaken ?? [])
   const swaps = observers.flatMap((each) => each.onCatalogApplied ?? [])
   const decisions = observers.flatMap((each) => each.onDecision ?? [])
+  const searches = observers.flatMap((each) => each.onSearch ?? [])
+  const hits = observers.flatMap((each) => each.onSearchHit ?? [])
   const failures = observers.flatMap((each) => each.onConnectionFailure ?? [])
   return {
     tracer: observers.find(({ tracer }) => tracer)?.tracer,
@@ -122,6 +128,12 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
     },
     onDecision(...event) {
       for (const notify of decisions) notify(...event)
+    },
+    onSearch(ms) {
+      for (const notify of searches) notify(ms)
+    },
+    onSearchHit(rank) {
+      for (const notify of hits) notify(rank)
     },
     onCatalogApplied(ms) {
       for (const notify of swaps) notify(ms)

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { hasInexactNumber } from '../json/numbers.ts'
 import { invalid } from '../lib/errors.ts'
 import { bodyTextOf } from '../plugins/json-body.ts'
+import { DEFAULT_SEARCH_LIMIT } from '../domain/search/limits.ts'
 import { groupAddresses } from '../catalog/endpoint.ts'
 import type { GroupRecord } from '../control/groups.ts'
 import type { GroupConfig } from '../registry/model/model.ts'
@@ -19,7 +20,10 @@ export const toGroupConfig = (name: string, input: ToolGroupReplacement): GroupC
   tool_names: input.tool_names ?? 'qualified',
   tools: input.tools ?? {},
   instructions: input.instructions || null,
-  max_tokens: input.max_tokens ?? null
+  max_tokens: input.max_tokens ?? null,
+  tool_list: input.tool_list ?? 'full',
+  always_listed: unique(input.always_listed),
+  search_limit: input.search_limit ?? DEFAULT_SEARCH_LIMIT
 })
 
 /** Throws AppError 400 for numbers in a body that would not be stored as they were sent: a lock must be exact. */

@@ -3,7 +3,7 @@ import { explanationMembers, ref, StringEnum, Text } from './shared.ts'
 
 const kinds = ['tool', 'prompt', 'resource', 'completion'] as const
 const callerKinds = ['development', 'admin', 'auditor', 'user', 'client'] as const
-const protocols = ['rest', 'legacy', 'modern'] as const
+const protocols = ['rest', 'legacy', 'modern', 'search'] as const
 const outcomes = ['ok', 'task', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 
 const sessionModes = ['stateless', 'stateful'] as const
@@ -26,7 +26,9 @@ export const Call = Type.Object(
       Type.String({ description: 'Scopes of the access token that policies can require, separated by spaces' })
     ),
     endpoint: Type.String({ description: 'Path of the MCP endpoint, or `/api/v0`' }),
-    via: StringEnum(protocols, { description: 'REST, or the MCP era of the caller' }),
+    via: StringEnum(protocols, {
+      description: 'REST, or the MCP era of the caller; search: through a tool of search mode, in either era'
+    }),
     client_protocol: Type.Optional(Type.String({ description: 'MCP revision of the caller' })),
     server: Type.Optional(Type.String({ description: 'Absent if the item is unknown to the caller' })),
     server_protocol: Type.Optional(

@@ -1,5 +1,6 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import type { ToolOverrides } from '../domain/overrides/tool-overrides.ts'
+import { DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT } from '../domain/search/limits.ts'
 import { OpenObject, ref, StringEnum, Text, TextList } from './shared.ts'
 
 const nameList = (description: string, maxItems = 10_000) => Type.Optional(TextList({ maxItems, description }))
@@ -79,6 +80,24 @@ const views = {
   )
 }
 
+const search = {
+  tool_list: Type.Optional(
+    StringEnum(['full', 'search'], {
+      default: 'full',
+      description: 'search: the endpoint lists tools that find and call the others'
+    })
+  ),
+  always_listed: nameList('Tools that are listed in search mode all the same, as `<server>__<tool>`', 1_000),
+  search_limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_SEARCH_LIMIT,
+      default: DEFAULT_SEARCH_LIMIT,
+      description: 'Hits of a query that names no limit'
+    })
+  )
+}
+
 const configuration = {
   description: Type.Optional(Text({ maxLength: 65_536 })),
   included_tools: nameList('Tools to include, as `<server>__<tool>`'),
@@ -91,7 +110,8 @@ const configuration = {
         'bare: the group serves one included server under its own names, without a prefix; nothing else may be included'
     })
   ),
-  ...views
+  ...views,
+  ...search
 }
 
 /** Input of a tool group (http-contract.md#tool-groups). */
@@ -146,6 +166,9 @@ const record = {
       })
     )
   ),
+  tool_list: Type.Optional(StringEnum(['search'], { description: 'Present if the endpoint is in search mode' })),
+  always_listed: Type.Optional(List()),
+  search_limit: Type.Optional(Type.Integer({ description: 'Present unless it is the default' })),
   missing: Type.Unsafe<readonly string[]>(
     Type.Array(Type.String(), { description: 'Tools and servers in the lists and overrides that do not exist' })
   )

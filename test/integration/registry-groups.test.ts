@@ -18,6 +18,9 @@ const group = (name: string, more: Partial<GroupConfig> = {}): GroupConfig => ({
   tools: {},
   instructions: null,
   max_tokens: null,
+  tool_list: 'full',
+  always_listed: [],
+  search_limit: 10,
   ...more
 })
 /** Members that are no part of the configuration. */
@@ -27,7 +30,10 @@ const full = group('full', {
   included_tools: ['a__x', 'a__y/z', 'gone__😀'],
   included_servers: ['b'],
   excluded_tools: ['b__c__d'],
-  tool_names: 'bare'
+  tool_names: 'bare',
+  tool_list: 'search',
+  always_listed: ['a__x'],
+  search_limit: 5
 })
 
 const create = (registry: Registry, config: GroupConfig) =>

@@ -108,7 +108,10 @@ for (const engine of engines) {
       tool_names: 'qualified',
       tools: locks(secret, short),
       instructions: 'x',
-      max_tokens: 7
+      max_tokens: 7,
+      tool_list: 'full',
+      always_listed: [],
+      search_limit: 10
     }
     const first = await startRegistry(t, place, { encryptionKey: old })
     await first.write(change('tool_group.create', 'g'), (tx) => tx.groups.create(config))

@@ -19,7 +19,7 @@ function block(server: string, tools: readonly Given[], about = ''): SearchBlock
   return builder.finish({ name: server, about })
 }
 
-function find(blocks: readonly SearchBlock[], query: string, limit = 10, only?: number) {
+function find(blocks: readonly SearchBlock[], query: string, limit = 10, only?: ReadonlySet<number>) {
   const steps = new ToolRanking(blocks.map((each) => ({ block: each }))).search(query, limit, only)
   for (;;) {
     const { done, value } = steps.next()
@@ -93,7 +93,10 @@ test('any word suffices, and a tool with more of them comes first', () => {
 })
 
 test('one server can be searched alone', () => {
-  assert.deepEqual(find([github, gitlab], 'create issue', 10, 1), { total: 1, names: ['gitlab__create_issue'] })
+  assert.deepEqual(find([github, gitlab], 'create issue', 10, new Set([1])), {
+    total: 1,
+    names: ['gitlab__create_issue']
+  })
 })
 
 test('long texts and long queries count up to a length', () => {

@@ -87,6 +87,9 @@ export const storedGroup = (name: string, more: Partial<StoredGroup> = {}): Stor
   sealed: null,
   instructions: null,
   max_tokens: null,
+  tool_list: 'full',
+  always_listed: [],
+  search_limit: 10,
   revision: '1',
   createdAt: '2026-01-01T00:00:00.000Z',
   ...more

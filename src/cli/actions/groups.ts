@@ -19,6 +19,9 @@ interface Flags {
   readonly rename?: readonly string[]
   readonly instructions?: string
   readonly maxTokens?: string
+  readonly toolList?: string
+  readonly alwaysListed?: readonly string[]
+  readonly searchLimit?: string
 }
 
 type Details = Static<typeof ToolGroupDetails>
@@ -31,7 +34,10 @@ const members = (flags: Flags) => ({
   ...(flags.toolNames === undefined ? {} : { tool_names: flags.toolNames }),
   ...(flags.rename ? { tools: namesOf(flags.rename) } : {}),
   ...(flags.instructions === undefined ? {} : { instructions: flags.instructions }),
-  ...(flags.maxTokens === undefined ? {} : { max_tokens: Number(flags.maxTokens) })
+  ...(flags.maxTokens === undefined ? {} : { max_tokens: Number(flags.maxTokens) }),
+  ...(flags.toolList === undefined ? {} : { tool_list: flags.toolList }),
+  ...(flags.alwaysListed ? { always_listed: flags.alwaysListed } : {}),
+  ...(flags.searchLimit === undefined ? {} : { search_limit: Number(flags.searchLimit) })
 })
 
 /** Returns the overrides that give tools other names; an empty name stands for the tool's own. */
@@ -84,11 +90,14 @@ async function changed(cli: Cli, name: string, path: string, value: Readonly<Rec
 async function current(cli: Cli, name: string, path: string) {
   const { body } = await withSuggestion(cli, 'group', name, cli.api.get<Details>(path))
   const { description, included_tools, included_servers, excluded_tools, tool_names } = body
-  const { tools, instructions, max_tokens } = body
+  const { tools, instructions, max_tokens, tool_list, always_listed, search_limit } = body
   return {
     ...(tools === undefined ? {} : { tools }),
     ...(instructions === undefined ? {} : { instructions }),
     ...(max_tokens === undefined ? {} : { max_tokens }),
+    ...(tool_list === undefined ? {} : { tool_list }),
+    ...(always_listed === undefined ? {} : { always_listed }),
+    ...(search_limit === undefined ? {} : { search_limit }),
     ...(description === undefined ? {} : { description }),
     included_tools,
     included_servers,

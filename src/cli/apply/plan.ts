@@ -1,4 +1,5 @@
 import { keySetProblem, toKeySet, type KeySet } from '../../domain/access/client-keys.ts'
+import { DEFAULT_SEARCH_LIMIT } from '../../domain/search/limits.ts'
 import { isObject } from '../../domain/is-object.ts'
 import { difference, type Difference, type Members } from '../../domain/secrets/difference.ts'
 import type { FileKind } from '../io/kinds.ts'
@@ -73,8 +74,18 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
     ...pick(value, ['name', 'description']),
     ...Object.fromEntries(lists.map((name) => [name, unique(value[name] ?? [])])),
     ...(kind === 'group'
-      ? { ...bare, ...pick(value, ['tools', 'instructions', 'max_tokens']) }
+      ? { ...bare, ...searchMembers(value), ...pick(value, ['tools', 'instructions', 'max_tokens']) }
       : pick({ ...value, jwks: keysOf(value.jwks) }, ['jwks', 'jwks_uri']))
+  }
+}
+
+/** Returns the members of search mode that differ from their defaults. */
+function searchMembers({ tool_list: list, always_listed: listed, search_limit: limit }: Members) {
+  const mode = list === 'search' ? { tool_list: list } : {}
+  return {
+    ...mode,
+    ...pick({ always_listed: unique(listed ?? []) }, ['always_listed']),
+    ...(limit === DEFAULT_SEARCH_LIMIT ? {} : pick({ search_limit: limit }, ['search_limit']))
   }
 }
 

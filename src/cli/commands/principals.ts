@@ -22,6 +22,9 @@ const withGroup = (command: Command): Command =>
     .option('--rename <tool=name>', 'name that the group gives a tool; repeatable, no name for its own', collect)
     .option('--instructions <text>', 'text for the model, before the instructions of the servers')
     .option('--max-tokens <number>', 'limit of the estimated tokens of its tools')
+    .option('--tool-list <form>', 'what the endpoint lists: full, or search for tools that find and call the others')
+    .option('--always-listed <name>', 'list a tool in search mode all the same; repeatable', collect)
+    .option('--search-limit <number>', 'hits of a query that names no limit')
 
 const withClient = (command: Command): Command =>
   withToken(

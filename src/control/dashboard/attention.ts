@@ -5,7 +5,7 @@ import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { Catalog, CatalogGroup, Item, CatalogServer } from '../../catalog/catalog.ts'
 import { partsOf } from '../../catalog/group-parts.ts'
 import { scopeFor } from '../../catalog/scope.ts'
-import { budgetOf } from '../../catalog/token-budget.ts'
+import { listTokensOf } from '../../catalog/token-budget.ts'
 import { namesIn } from '../groups.ts'
 import { leftOutCount } from '../../catalog/items/left-out.ts'
 import { restName } from '../item-records.ts'
@@ -80,7 +80,7 @@ function brokenAttention(catalog: Catalog, group: CatalogGroup): Attention[] {
 function tokenAttention(catalog: Catalog, group: CatalogGroup): Attention[] {
   const { name, max_tokens: limit } = group.stored
   if (limit === null) return []
-  const { tokens } = budgetOf(scopeFor(catalog, group))
+  const tokens = listTokensOf(scopeFor(catalog, group))
   if (tokens <= limit) return []
   return [{ kind: 'group_tokens', name, title: `Group ${name} has ~${tokens} tokens, more than its limit of ${limit}` }]
 }

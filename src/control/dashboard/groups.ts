@@ -7,7 +7,7 @@ import { partsOf } from '../../catalog/group-parts.ts'
 import { budgetOf } from '../../catalog/token-budget.ts'
 import { checkOverrides } from '../group-tools.ts'
 import { resolveGroupConfig, type Catalog, type Item, type ResolvedGroup } from '../../catalog/catalog.ts'
-import { checkBare, namesIn } from '../groups.ts'
+import { checkBare, checkSearchNames, namesIn } from '../groups.ts'
 import { globalScope, scopeFor } from '../../catalog/scope.ts'
 import type { Permit } from '../../domain/policy/permit.ts'
 import { factsOf } from './items.ts'
@@ -102,7 +102,10 @@ export function previewOf(catalog: Catalog, config: GroupConfig): ToolGroupPrevi
   checkBare(config)
   const { tools, servers } = missingNames(config, namesIn(catalog))
   const all = countGlobalTools(catalog)
-  const problem = problemOf(() => checkOverrides(catalog, config))
+  const problem = problemOf(() => {
+    checkOverrides(catalog, config)
+    checkSearchNames(catalog, config)
+  })
   return {
     ...effectiveOf(catalog, config, resolveGroupConfig(config)),
     ...(problem === undefined ? {} : { problem }),

@@ -1,4 +1,5 @@
 import { toolFields, type SearchBlock } from './block.ts'
+import { MAX_QUERY } from './limits.ts'
 import { synonyms } from './synonyms.ts'
 import { termsOf } from './tokens.ts'
 
@@ -24,8 +25,8 @@ export interface Ranking {
   readonly total: number
 }
 
-/** Longest query in UTF-16 units */
-export const MAX_QUERY = 500
+/** Longest query in UTF-16 units, of which a character has at most two */
+const MAX_UNITS = 2 * MAX_QUERY
 /** Terms of a query that count */
 const MAX_QUERY_TERMS = 48
 
@@ -137,11 +138,11 @@ export class ToolRanking {
   }
 
   /**
-   * Finds at most `limit` tools. Yields after each term, so that the caller can give other work a turn. `only`: position
-   * of the part to search; its statistics are still those of all parts.
+   * Finds at most `limit` tools. Yields after each term, so that the caller can give other work a turn. `only`: positions
+   * of the parts to search; the statistics are still those of all parts.
    */
-  *search(query: string, limit: number, only?: number): Generator<void, Ranking> {
-    const text = query.slice(0, MAX_QUERY)
+  *search(query: string, limit: number, only?: ReadonlySet<number>): Generator<void, Ranking> {
+    const text = query.slice(0, MAX_UNITS)
     const terms = [...new Set(termsOf(text))].slice(0, MAX_QUERY_TERMS)
     const scores = new Float64Array(this.#size)
     const found = new Uint8Array(this.#size)
@@ -161,7 +162,7 @@ export class ToolRanking {
     return this.#pick(text, scores, limit, only)
   }
 
-  #pick(query: string, scores: Float64Array, limit: number, only: number | undefined): Ranking {
+  #pick(query: string, scores: Float64Array, limit: number, only: ReadonlySet<number> | undefined): Ranking {
     const named = namesIn(query)
     const whole = query.trim()
     const best = new Best(
@@ -170,7 +171,7 @@ export class ToolRanking {
     )
     let total = 0
     this.#parts.forEach((part, at) => {
-      if (only !== undefined && at !== only) return
+      if (only?.has(at) === false) return
       const { block, offset } = part
       for (let tool = 0; tool < block.size; tool++) {
         if (!isIncluded(part, tool)) continue

@@ -18,6 +18,9 @@ const preamble = (hasRenamedTools: boolean) =>
   'server and two underscores. ' +
   'Below, lines that begin with ">" come from the server named in the heading, and from nowhere else.'
 
+const searching =
+  'The tools of this endpoint are not listed: find them with find_tools, then call them with read_tool or call_tool.'
+
 const declares = ({ stored }: CatalogServer, capability: string) =>
   stored.negotiation?.capabilities[capability] !== undefined
 
@@ -76,8 +79,8 @@ function fitSections(sections: readonly string[]): string[] {
  * Returns the gateway's introduction, the group's own instructions, and each server's quoted ones. In a bare group: the
  * group's, then those of the only server; undefined if there are none.
  */
-export function instructionsOf({ servers, isBare, instructions, hasRenamedTools }: Scope): string | undefined {
-  const own = instructions === null ? [] : [instructions]
+export function instructionsOf({ servers, isBare, instructions, hasRenamedTools, search }: Scope): string | undefined {
+  const own = [...(search ? [searching] : []), ...(instructions === null ? [] : [instructions])]
   if (isBare) {
     const server = servers[0]?.instructions
     const all = [...own, ...(server ? [truncate(server, MAX_ALL_BYTES)] : [])]

@@ -1,5 +1,6 @@
 import type { ItemKind } from '../../registry/model/model.ts'
 import { comma, type Listing, type Page } from '../../catalog/list-cache.ts'
+import { shownListings } from '../../catalog/search-listing.ts'
 import type { Scope } from '../../catalog/scope.ts'
 
 const PAGE_SIZE = 1_000
@@ -41,7 +42,7 @@ function collectPage(scope: Scope, kind: ItemKind, index: number): PageParts {
   let skip = index
   let room = PAGE_SIZE
   const end = (next?: number): PageParts => ({ bytes: join(parts), next, parts })
-  for (const listing of scope.listings(kind)) {
+  for (const listing of shownListings(scope, kind)) {
     const count = listing.ends.length
     if (skip >= count) {
       skip -= count

@@ -1,6 +1,6 @@
 import type { ReadTool } from '../../catalog/search/tool-text.ts'
 import { firstSentence } from '../../catalog/search/signature.ts'
-import { serverLines, type ListedServer } from './search-tools.ts'
+import { serverLines, type ListedServer } from '../../catalog/search/search-tools.ts'
 
 /** Hits that are given with their whole definition */
 const WHOLE_HITS = 3

@@ -32,6 +32,8 @@ export interface RequestContext {
   readonly capabilities: string
   /** The same with the tasks extension; undefined unless this is a modern request that declares it. */
   readonly taskCapabilities: string | undefined
+  /** True for a call through `call_tool` or `read_tool`; `message` is then the direct call. */
+  readonly isInner?: boolean
   /** Record of the call that the request starts or resumes; null for methods answered without an upstream. */
   observation: Observation | null
 }

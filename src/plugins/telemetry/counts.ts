@@ -35,6 +35,8 @@ export function createCounts() {
     failures: counter(definitions.failures),
     sessionsTaken: counter(definitions.sessionsTaken),
     decisions: counter(definitions.policyDecisions),
+    searches: histogram(definitions.searches),
+    searchHits: counter(definitions.searchHits),
     swaps: histogram(definitions.catalogSwap),
     http: histogram(definitions.http)
   }
@@ -43,7 +45,19 @@ export type Counts = ReturnType<typeof createCounts>
 
 /** Returns the observer that counts. Runs on every call: allocates only when a series is new. */
 export function createObserver(counts: Counts): Partial<Observer> {
-  const { calls, latency, lists, connects, connectTime, failures, sessionsTaken, decisions, swaps } = counts
+  const {
+    calls,
+    latency,
+    lists,
+    connects,
+    connectTime,
+    failures,
+    sessionsTaken,
+    decisions,
+    searches,
+    searchHits,
+    swaps
+  } = counts
   const toolCall = ({ server, item, outcome, totalMs, upstreamMs }: CallObservation) => {
     const name = server ?? OTHER
     const tool = server === undefined ? OTHER : (item ?? OTHER)
@@ -72,6 +86,10 @@ export function createObserver(counts: Counts): Partial<Observer> {
     },
     onDecision(effect, mode) {
       decisions.at(effect, mode).value++
+    },
+    onSearch: (ms) => record(searches.at(), ms / 1e3),
+    onSearchHit(rank) {
+      searchHits.at(rank === 0 ? 'none' : String(rank)).value++
     },
     onCatalogApplied: (ms) => record(swaps.at(), ms / 1e3)
   }

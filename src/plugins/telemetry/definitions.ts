@@ -66,6 +66,19 @@ export const definitions = {
     about: 'Calls that a policy decided on; in mode `observe`, calls that it would decide on',
     labels: { effect: '`allow`, `deny`', mode: '`enforce`, `observe`' }
   },
+  searches: {
+    name: 'towpath_search_seconds',
+    type: 'histogram',
+    about: 'Duration of a query of `find_tools`, until its answer was ready',
+    labels: {},
+    bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
+  },
+  searchHits: {
+    name: 'towpath_search_hits_total',
+    type: 'counter',
+    about: 'Calls after a query of `find_tools`, by the position of the tool in its answer',
+    labels: { rank: 'position from `1`; `none`: the tool was not in the answer' }
+  },
   failedAuthentications: {
     name: 'towpath_failed_authentications_total',
     type: 'counter',
@@ -171,7 +184,13 @@ export const definitions = {
   groupTokens: {
     name: 'towpath_group_tokens',
     type: 'gauge',
-    about: 'Estimated tokens of the tools that a group lists',
+    about: 'Estimated tokens of the tools of a group',
+    labels: { group: 'name of the group' }
+  },
+  listTokens: {
+    name: 'towpath_list_tokens',
+    type: 'gauge',
+    about: 'Estimated tokens of the tools that the endpoint of a group lists; in search mode these are few',
     labels: { group: 'name of the group' }
   },
   catalogSwap: {

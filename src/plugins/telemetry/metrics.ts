@@ -67,6 +67,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
   const queue = gaugeOf(meter, definitions.queue)
   const version = gaugeOf(meter, definitions.catalogVersion)
   const tokens = gaugeOf(meter, definitions.groupTokens)
+  const listed = gaugeOf(meter, definitions.listTokens)
   const eventLoop = gaugeOf(meter, definitions.eventLoop)
   const pool = gaugeOf(meter, definitions.database)
   const memory = gaugeOf(meter, definitions.memory)
@@ -87,7 +88,10 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
     result.observe(queue, stats.parkedCalls, { queue: 'parked_call' })
     result.observe(queue, stats.heldCalls, { queue: 'approval' })
     result.observe(version, stats.catalogVersion)
-    for (const [group, sum] of stats.groupTokens) result.observe(tokens, sum, { group })
+    for (const { group, tools, list } of stats.groupTokens) {
+      result.observe(tokens, tools, { group })
+      result.observe(listed, list, { group })
+    }
   }
   const observeLogs = (result: BatchObservableResult, { calls, audit }: Registry['logs']) => {
     for (const [log, { length, dropped }] of [

@@ -212,6 +212,12 @@ export interface GroupConfig {
   readonly instructions: string | null
   /** Limit of the estimated tokens of its tools */
   readonly max_tokens: number | null
+  /** `search`: the endpoint lists the tools of search instead of its own (tool-groups.md#search-mode) */
+  readonly tool_list: 'full' | 'search'
+  /** `<server>__<tool>` of the tools that are listed all the same */
+  readonly always_listed: readonly string[]
+  /** Hits of a query that names no limit */
+  readonly search_limit: number
 }
 
 /** Immutable: a replica keeps the same object until the revision changes. */

@@ -106,6 +106,10 @@ export interface Tables {
     sealed: Uint8Array | null
     instructions: string | null
     max_tokens: number | null
+    tool_list: Generated<'full' | 'search'>
+    /** JSON array of names */
+    always_listed: Generated<string>
+    search_limit: Generated<number>
     revision: Bigint
     created_at: Timestamp
   }

@@ -18,36 +18,43 @@ const CHUNK_SIZE = 1_000
 
 const configColumns = [
   ...(['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const),
-  ...(['overrides', 'bindings', 'sealed', 'instructions', 'max_tokens'] as const)
+  ...(['overrides', 'bindings', 'sealed', 'instructions', 'max_tokens'] as const),
+  ...(['tool_list', 'always_listed', 'search_limit'] as const)
 ]
 
 type Columns = Pick<Selectable<Tables['tool_groups']>, (typeof configColumns)[number]>
 
 const toColumns = (
-  { description, included_tools, included_servers, excluded_tools, tool_names, instructions, max_tokens }: GroupConfig,
+  { included_tools, included_servers, excluded_tools, always_listed, ...config }: GroupConfig,
   bindings: OverrideBindings,
   sealed: SealedOverrides
 ): Columns => ({
-  description,
+  description: config.description,
   included_tools: JSON.stringify(included_tools),
   included_servers: JSON.stringify(included_servers),
   excluded_tools: JSON.stringify(excluded_tools),
-  tool_names,
+  tool_names: config.tool_names,
   ...sealed,
   bindings: JSON.stringify(bindings),
-  instructions,
-  max_tokens
+  instructions: config.instructions,
+  max_tokens: config.max_tokens,
+  tool_list: config.tool_list,
+  always_listed: JSON.stringify(always_listed),
+  search_limit: config.search_limit
 })
 
-const fromColumns = ({ description, tool_names, overrides, instructions, max_tokens, ...lists }: Columns) => ({
+const fromColumns = ({ description, tool_names, overrides, instructions, max_tokens, ...more }: Columns) => ({
   description,
-  included_tools: JSON.parse(lists.included_tools) as string[],
-  included_servers: JSON.parse(lists.included_servers) as string[],
-  excluded_tools: JSON.parse(lists.excluded_tools) as string[],
+  included_tools: JSON.parse(more.included_tools) as string[],
+  included_servers: JSON.parse(more.included_servers) as string[],
+  excluded_tools: JSON.parse(more.excluded_tools) as string[],
   tool_names,
   tools: JSON.parse(overrides) as ToolOverrides,
   instructions,
-  max_tokens
+  max_tokens,
+  tool_list: more.tool_list,
+  always_listed: JSON.parse(more.always_listed) as string[],
+  search_limit: more.search_limit
 })
 
 /** Returns the members of a configuration for the audit log: of overrides the texts, their secrets apart. */

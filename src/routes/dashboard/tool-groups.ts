@@ -19,7 +19,7 @@ const params = NameParam
 /** Returns a group as the caller may read it: users see its tools, not the lists, which name what they may not use. */
 function recordFor(caller: Caller, record: GroupRecord): GroupRecord {
   if (caller.kind !== 'user') return record
-  const { tools: _tools, stale: _stale, broken: _broken, max_tokens: _limit, ...shown } = record
+  const { tools: _tools, stale: _stale, broken: _broken, max_tokens: _limit, always_listed: _listed, ...shown } = record
   return { ...shown, included_tools: [], included_servers: [], excluded_tools: [], missing: [] }
 }
 

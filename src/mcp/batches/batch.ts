@@ -1,7 +1,7 @@
-import { checkJson, elements } from '../json/json.ts'
-import { concatBuffers, totalLength } from '../json/buffer-list.ts'
-import { classify, LAST_BATCH_VERSION } from './messages/era.ts'
-import type { Heartbeat } from './sessions/heartbeat.ts'
+import { checkJson, elements } from '../../json/json.ts'
+import { concatBuffers, totalLength } from '../../json/buffer-list.ts'
+import { classify, LAST_BATCH_VERSION } from '../messages/era.ts'
+import type { Heartbeat } from '../sessions/heartbeat.ts'
 import {
   codes,
   ProtocolError,
@@ -9,10 +9,10 @@ import {
   parseStructure,
   type Message,
   type MessageLimits
-} from '../protocol/jsonrpc.ts'
-import { errorText } from '../protocol/jsonrpc-text.ts'
-import type { HttpReply } from './sessions/reply.ts'
-import { ChannelWriter, type Channel, type ChannelAnswer } from './sessions/response-writer.ts'
+} from '../../protocol/jsonrpc.ts'
+import { errorText } from '../../protocol/jsonrpc-text.ts'
+import type { HttpReply } from '../sessions/reply.ts'
+import { ChannelWriter, type Channel, type ChannelAnswer } from '../sessions/response-writer.ts'
 
 /** Limits of what a client may send. */
 export interface InboundLimits extends MessageLimits {

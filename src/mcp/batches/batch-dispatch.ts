@@ -1,8 +1,8 @@
-import { createTimeSlice, type TimeSlice } from '../lib/time-slice.ts'
-import { UpstreamFailure } from '../protocol/upstream-failure.ts'
-import type { Message } from '../protocol/jsonrpc.ts'
-import type { ChannelWriter } from './sessions/response-writer.ts'
-import type { Session } from './sessions/client-sessions.ts'
+import { createTimeSlice, type TimeSlice } from '../../lib/time-slice.ts'
+import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import type { Message } from '../../protocol/jsonrpc.ts'
+import type { ChannelWriter } from '../sessions/response-writer.ts'
+import type { Session } from '../sessions/client-sessions.ts'
 
 /**
  * Dispatches the messages of a batch in order, in slices of time: a hundred lists of thousands of tools take long.

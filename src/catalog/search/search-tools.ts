@@ -1,5 +1,5 @@
-import { firstSentence } from '../../catalog/search/signature.ts'
-import { MAX_QUERY } from '../../domain/search/ranking.ts'
+import { firstSentence } from './signature.ts'
+import { MAX_QUERY, MAX_SEARCH_LIMIT } from '../../domain/search/limits.ts'
 
 /** A server behind a search endpoint. */
 export interface ListedServer {
@@ -8,8 +8,6 @@ export interface ListedServer {
   readonly about: string
 }
 
-/** Most hits of one query */
-export const MAX_LIMIT = 25
 /** Length of the list of servers in the description of `find_tools` */
 const MAX_SERVERS_TEXT = 1_500
 
@@ -67,7 +65,7 @@ export function searchToolDefinitions(servers: readonly ListedServer[], limit: n
           description: 'What to do, such as "create an issue"; empty: list the servers'
         },
         server: { type: 'string', description: 'Search only this server' },
-        limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: limit }
+        limit: { type: 'integer', minimum: 1, maximum: MAX_SEARCH_LIMIT, default: limit }
       },
       required: ['query'],
       additionalProperties: false
