@@ -7,7 +7,7 @@ const MAX_DEPTH = 200
 const MAX_EXPONENT = 15
 
 const wordAt = /[-+.\w]+/y
-const spaceAt = /[ \t\n\r]*/y
+const spaces = new Set([...' \t\n\r'])
 const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i
 
 const stop = (): never => {
@@ -35,22 +35,40 @@ function match(pattern: RegExp, json: string, at: number): string {
 /** Returns the string literal at `at`, with its quotes. */
 function stringAt(json: string, at: number): string {
   if (json[at] !== '"') stop()
-  for (let end = at + 1; end < json.length; end++) {
-    if (json[end] === '\\') end++
-    else if (json[end] === '"') return json.slice(at, end + 1)
+  for (let from = at + 1; ;) {
+    const end = json.indexOf('"', from)
+    if (end < 0) return stop()
+    let first = end
+    while (json[first - 1] === '\\' && first > from) first--
+    // an even number of backslashes escapes no quote
+    if ((end - first) % 2 === 0) return json.slice(at, end + 1)
+    from = end + 1
   }
-  return stop()
 }
+
+/** Returns true for a literal that is its own canonical text: no escapes, no control characters, no lone surrogates. */
+// oxlint-disable-next-line no-control-regex -- raw control characters are malformed
+const isPlain = (literal: string) => !/[\\\u0000-\u001f\ud800-\udfff]/.test(literal)
 
 /** Reads JSON text. Throws SyntaxError for text that is malformed or nested too deep. */
 export function readCanonical(json: string): Canonical {
   let at = 0
-  const skip = () => (at += match(spaceAt, json, at).length)
+  const skip = () => {
+    while (spaces.has(json[at]!)) at++
+  }
   const take = (character: string) => (json[at] === character ? (at++, true) : false)
-  const string = () => {
+  const literal = () => {
     const text = stringAt(json, at)
     at += text.length
-    return JSON.parse(text) as string
+    return text
+  }
+  const string = () => {
+    const text = literal()
+    return isPlain(text) ? text.slice(1, -1) : (JSON.parse(text) as string)
+  }
+  const canonicalString = () => {
+    const text = literal()
+    return isPlain(text) ? text : JSON.stringify(JSON.parse(text))
   }
   const list = (close: string, each: () => void) => {
     skip()
@@ -80,7 +98,7 @@ export function readCanonical(json: string): Canonical {
       list(']', () => elements.push(canonicalText(value(depth + 1))))
       return { text: `[${elements.join(',')}]` }
     }
-    if (json[at] === '"') return { text: JSON.stringify(string()) }
+    if (json[at] === '"') return { text: canonicalString() }
     const word = match(wordAt, json, at)
     at += word.length
     return { text: word === 'true' || word === 'false' || word === 'null' ? word : shortestNumber(word) }
@@ -91,11 +109,10 @@ export function readCanonical(json: string): Canonical {
   return at === json.length ? found : stop()
 }
 
-const byCodeUnit = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : a > b ? 1 : 0)
-
 /** Returns the text of a value: members sorted by code unit, no white space, numbers in their shortest form. */
 export function canonicalText(value: Canonical): string {
   if ('text' in value) return value.text
-  const sorted = [...value.members].sort(byCodeUnit)
-  return `{${sorted.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member)}`).join(',')}}`
+  // without a comparison function, which would take ten times as long for a hundred thousand members
+  const keys = [...value.members.keys()].sort()
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalText(value.members.get(key)!)}`).join(',')}}`
 }

@@ -62,6 +62,11 @@ export function settingsOf({ rule: { approval = {} } }: CompiledRule) {
 /** Returns what a rule does for a client that cannot ask its user. */
 const effectOf = (ask: CompiledRule) => (ask.rule.effect === 'confirm' ? settingsOf(ask).withoutElicitation : 'approve')
 
+export const TOO_LONG = 'not run: the arguments are too long for a person to decide on'
+
+/** True for arguments that are neither stored nor compared: putting a megabyte in order holds the event loop. */
+export const areTooLong = ({ args = '' }: Ask): boolean => Buffer.byteLength(args) > APPROVAL_LIMITS.argumentBytes
+
 const limitTexts = {
   caller: `not run: too many are waiting (at most ${APPROVAL_LIMITS.pendingPerCaller} of one caller)`,
   gateway: `not run: too many are waiting (at most ${APPROVAL_LIMITS.pending})`
@@ -112,8 +117,7 @@ export function createApprovalGate({ store, onRequest }: ApprovalGateOptions): A
       if (effect === 'allow') return { kind: 'run' }
       if (effect === 'deny')
         return { kind: 'refused', text: 'not run: the client cannot ask its user to confirm the call' }
-      if (Buffer.byteLength(ask.args ?? '') > APPROVAL_LIMITS.argumentBytes)
-        return { kind: 'refused', text: 'not run: the arguments are too long to be approved' }
+      if (areTooLong(ask)) return { kind: 'refused', text: TOO_LONG }
       try {
         return await admit(requestOf(from, ask, task), ask)
       } catch (error) {

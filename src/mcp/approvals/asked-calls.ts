@@ -23,7 +23,7 @@ import type { PendingCall } from '../input/pending-call.ts'
 import { readRequestMeta } from '../messages/request-meta.ts'
 import type { Heartbeat } from '../sessions/heartbeat.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
-import { settingsOf, type ApprovalGate, type Ask } from './approval-gate.ts'
+import { areTooLong, settingsOf, TOO_LONG, type ApprovalGate, type Ask } from './approval-gate.ts'
 import type { ApprovalWaits } from './approval-waits.ts'
 
 /** Target of a call. */
@@ -77,12 +77,14 @@ export class AskedCalls<T extends Target> {
     const state = era === 'modern' ? message.param('requestState') : undefined
     // the call itself began after a yes, and is only continued
     if (inputRequiredStore.isOwnState(state)) return forwarder.forward(context, target)
-    if (yesStates.isOwn(state)) return this.#continue(context, target, ask, state)
+    const isOwn = yesStates.isOwn(state)
     // a server's own state would reach it without the proof that the call had a yes
-    if (state !== undefined) throw invalidState(message)
-    if (ask.rule.rule.effect === 'confirm' && canConfirm(context))
-      return era === 'modern' ? this.#askModern(context, ask) : this.#askLegacy(context, ask)
-    return this.#approve(context, target, ask)
+    if (state !== undefined && !isOwn) throw invalidState(message)
+    if (!isOwn && (ask.rule.rule.effect !== 'confirm' || !canConfirm(context)))
+      return this.#approve(context, target, ask)
+    if (areTooLong(ask)) return this.#tell(context, TOO_LONG, undefined)
+    if (isOwn) return this.#continue(context, target, ask, state)
+    return era === 'modern' ? this.#askModern(context, ask) : this.#askLegacy(context, ask)
   }
 
   /** Waits for the yes of somebody else. */
@@ -117,14 +119,13 @@ export class AskedCalls<T extends Target> {
    */
   #proven(context: RequestContext, target: T, ask: Ask): T {
     if (context.era === 'legacy') return target
-    const call = callOf(context, ask)
     const rewrite = (result: Payload) => {
       const own = target.rewrite ? target.rewrite(result) : result
       if (!isInputRequired(own)) return own
       const { requestState: inner } = JSON.parse(own.toString()) as { requestState?: string }
       // a parked call is continued, and not made again
       if (this.#options.inputRequiredStore.isOwnState(inner)) return own
-      const sealed = this.#options.yesStates.seal({ ...call, isGiven: true, inner })
+      const sealed = this.#options.yesStates.seal({ ...callOf(context, ask), isGiven: true, inner })
       return Payload.of(withMembers(own.toString(), { requestState: JSON.stringify(sealed) }))
     }
     return { ...target, rewrite }

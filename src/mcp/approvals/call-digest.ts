@@ -13,8 +13,16 @@ export interface DigestedCall {
   readonly args: string
 }
 
-/** Returns the fingerprint of a tool's definition, on which a yes depends. */
-export const definitionOf = ({ stored }: DigestedCall['item']): string => fingerprintOf('tool', stored.definition)
+const fingerprints = new WeakMap<object, string>()
+
+/** Returns the fingerprint of a tool's definition, on which a yes depends. One of a megabyte takes 20 ms, so it is kept. */
+export function definitionOf({ stored }: DigestedCall['item']): string {
+  const known = fingerprints.get(stored)
+  if (known !== undefined) return known
+  const fingerprint = fingerprintOf('tool', stored.definition)
+  fingerprints.set(stored, fingerprint)
+  return fingerprint
+}
 
 /**
  * Returns the SHA-256 that equal calls share: of caller, endpoint, server, tool, definition, and arguments whatever the
