@@ -35,6 +35,8 @@ export interface People {
   /** Returns the user with this id, suspended or not. */
   user(id: string): StoredUser | undefined
   readonly teams: readonly StoredTeam[]
+  /** Number of users, suspended ones too. */
+  readonly size: number
   /** Counts the active users who have signed in at the identity provider, and those of them with groups. */
   countSignedIn(): { readonly total: number; readonly withGroups: number }
   membershipsOf(userId: string): Memberships
@@ -104,6 +106,7 @@ function indexPeople(
     revision,
     user: (id) => users.get(id),
     teams,
+    size: users.size,
     isEnded,
     isActive,
     countSignedIn() {

@@ -10,3 +10,9 @@ test('the first steps follow what the gateway knows, and omit the call where cal
   assert.deepEqual(done({ ...fresh, server_count: 1, has_calls: true }), ['add true', 'try true', 'connect false'])
   assert.deepEqual(done({ ...fresh, recorded: 'nothing', has_client: true }), ['add false', 'connect true'])
 })
+
+test('in the console the last step is to invite somebody', () => {
+  const open = (has_people: boolean) => stepsOf({ ...fresh, has_people }).at(-1)
+  assert.deepEqual(open(false), { id: 'invite', isDone: false })
+  assert.deepEqual(open(true), { id: 'invite', isDone: true })
+})

@@ -72,6 +72,8 @@ function AboutGateway() {
   )
 }
 
+const SignOut = () => <a href={addressOf('/auth/session')}>Sign out</a>
+
 /** Who is signed in, and how to sign out; in development mode that nobody is. */
 function WhoLooks() {
   const { viewer } = useApp()
@@ -79,7 +81,7 @@ function WhoLooks() {
   if (role === 'development') return <span>Development mode</span>
   return (
     <span>
-      {roleNames[role]} · <a href={addressOf('/auth/session')}>Sign out</a>
+      {roleNames[role]} · <SignOut />
     </span>
   )
 }
@@ -182,7 +184,7 @@ function useArrival(route: Route): void {
 
 /** Frame of every page. */
 export function Shell({ route, children }: { route: Route; children: preact.ComponentChildren }) {
-  const { notice } = useApp()
+  const { notice, viewer } = useApp()
   const open: OpenDialog = useSignal(undefined)
   useArrival(route)
   return (
@@ -205,6 +207,12 @@ export function Shell({ route, children }: { route: Route; children: preact.Comp
           {children}
           <p class="narrow help below">
             <AboutGateway />
+            {viewer.value.role !== 'development' && (
+              <>
+                {' '}
+                · <SignOut />
+              </>
+            )}
           </p>
         </main>
       </div>

@@ -33,7 +33,8 @@ const texts: Readonly<Record<StepId, readonly [title: string, help: string]>> = 
   connect: [
     'Connect a client',
     'Copy one command or file to your agent. This step is done when its first request arrives.'
-  ]
+  ],
+  invite: ['Invite somebody', 'People who sign in at your identity provider need no invitation.']
 }
 
 const actions: Readonly<Record<StepId, () => preact.ComponentChildren>> = {
@@ -49,6 +50,16 @@ const actions: Readonly<Record<StepId, () => preact.ComponentChildren>> = {
     <div class="actions">
       <a class="btn primary" href={link('connect')}>
         Connect a client
+      </a>
+    </div>
+  ),
+  invite: () => (
+    <div class="actions">
+      <a class="btn primary" href={link('people')}>
+        Go to People
+      </a>
+      <a class="btn" href={link('policies')}>
+        Say what they may use
       </a>
     </div>
   )

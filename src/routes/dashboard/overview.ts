@@ -56,6 +56,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
       recorded,
       has_calls: calls.length > 0,
       has_client: seen !== undefined || calls.some(({ via }) => via !== 'rest'),
+      ...(caller.kind === 'admin' ? { has_people: app.gateway.people.size > 1 } : {}),
       ...(seen === undefined ? {} : { last_client_at: new Date(seen).toISOString() }),
       clients: isUser ? [] : app.gateway.dashboard.clients().slice(0, MAX_CLIENTS).map(seenClient),
       is_bound_wide: config.mode === 'development' && !isLoopback(host)

@@ -53,6 +53,9 @@ export const Overview = Type.Object({
   has_client: Type.Boolean({
     description: 'An MCP client has sent a request to this process, or made one of the newest recorded calls'
   }),
+  has_people: Type.Optional(
+    Type.Boolean({ description: 'Enterprise mode, for administrators: there are users besides the first one' })
+  ),
   last_client_at: Type.Optional(
     Type.String({ description: 'Time of the last request of an MCP client to this process, ISO 8601' })
   ),
