@@ -5,7 +5,7 @@ import type { CallCause, CallEntry, CausesQuery } from '../schemas/call.ts'
 import { createAttemptRecorder } from './logs/attempts.ts'
 import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './logs/audit.ts'
 import { readCauses } from './logs/call-causes.ts'
-import { createCallStats, type CallStats } from './logs/call-stats.ts'
+import { createCallStats, type CallStats, type Storing } from './logs/call-stats.ts'
 import { readTallies } from './logs/call-tallies.ts'
 import {
   type CallQuery,
@@ -132,7 +132,7 @@ export interface CallLog extends CallStats {
   find(id: string): Promise<CallEntry | undefined>
   /** Returns the causes of the most recent failed calls, most frequent first. */
   causes(query: CausesQuery): Promise<CallCause[]>
-  /** Called after rows have been stored */
+  /** Called after rows have been stored, and again once statistics include them */
   onStored: (() => void) | null
 }
 
@@ -294,12 +294,12 @@ function startExpiries(db: Db, { auditRetentionDays, callRetention, onError }: R
 }
 
 /** Creates the functions that read the call log. */
-const createCallReads = (db: Db): Omit<CallLog, 'record' | 'queued' | 'onStored'> => ({
+const createCallReads = (db: Db, storing: Storing): Omit<CallLog, 'record' | 'queued' | 'onStored'> => ({
   list: (query) => withErrorTranslation(() => readCalls(db, query)),
   decided: (before, limit) => withErrorTranslation(() => readDecidedCalls(db, before, limit)),
   find: (id) => withErrorTranslation(() => findCall(db, id)),
   causes: (query) => withErrorTranslation(() => readCauses(db, query)),
-  ...createCallStats((from, seconds) => withErrorTranslation(() => readTallies(db, from, seconds)))
+  ...createCallStats((from, seconds) => withErrorTranslation(() => readTallies(db, from, seconds)), storing)
 })
 
 function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, options: RegistryOptions): Registry {
@@ -327,9 +327,11 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       throw error
     }
   }
+  let timesStored = 0
   const calls = createRowQueue<CallRow>({
     async write(rows) {
       await withErrorTranslation(() => recordCalls(db, rows))
+      timesStored += 1
       callLog.onStored?.()
     },
     onError,
@@ -348,7 +350,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       return calls.length
     },
     onStored: null,
-    ...createCallReads(db)
+    ...createCallReads(db, { times: () => timesStored, onOutdated: () => callLog.onStored?.() })
   }
 
   const write: Registry['write'] = async (change, work) => {

@@ -95,13 +95,19 @@ const tasks = {
       await field(hand, 'URL').fill(dead)
       await field(hand, 'Name').fill('dead')
       await hand.enter()
-      await hand.page
+      const alert = hand.page
         .getByRole('alert')
         .getByText(/refused/)
         .first()
-        .waitFor()
+      await alert.waitFor()
+      // Enter in the first field: the answer is below the fold unless the page scrolls to it
+      await waitForExpression(
+        hand.page,
+        `document.querySelector('[role=alert]').getBoundingClientRect().bottom <= innerHeight`
+      )
       await hand.click(button(hand, 'Save anyway, disabled'))
       await waitForTitle(hand, 'dead')
+      await mainOf(hand).getByText('Its tools are not known').waitFor()
     }
   },
   'try a tool': {

@@ -239,6 +239,7 @@ for (const engine of engines) {
     ])
     const { stats, strips } = createCallStats(
       (from, seconds) => readTallies(db, from, seconds),
+      undefined,
       () => NOW
     )
     const hour = await stats('1h')

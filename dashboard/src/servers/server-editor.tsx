@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
 import { ApiError, change, path, send } from '../api.ts'
 import { useApp } from '../app-context.ts'
@@ -120,6 +120,11 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
       else if (save) await done(`${form.value.name} is saved`)
       else await done(name === undefined ? `${form.value.name} is added` : `${name} is saved`)
     })
+
+  // Enter submits from any field, and what happens is told at the end of the form
+  useEffect(() => {
+    if (busy.value || outcome.value) element.current?.lastElementChild?.scrollIntoView({ block: 'nearest' })
+  }, [busy.value, outcome.value])
 
   const result = outcome.value
   const isSilent = result?.kind === 'refused' && result.error.status >= 502 && name === undefined

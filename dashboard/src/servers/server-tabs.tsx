@@ -20,7 +20,21 @@ export type ServerTab = (typeof serverTabs)[number]
 export const tabsFor = ({ administer }: Viewer['may']): readonly ServerTab[] =>
   administer ? serverTabs : serverTabs.filter((id) => id !== 'settings' && id !== 'log')
 
-function ToolsTab({ name }: { name: string }) {
+interface ListTabProps {
+  readonly name: string
+  /** True if the server has never answered. */
+  readonly isUnread: boolean
+}
+
+const listTabOf = ({ name, save_failure: failure }: ServerDetails): ListTabProps => ({
+  name,
+  isUnread: failure !== undefined
+})
+
+const emptyText = (items: string, isUnread: boolean): string =>
+  isUnread ? `Its ${items} are not known: the server has not answered yet` : `This server offers no ${items}`
+
+function ToolsTab({ name, isUnread }: ListTabProps) {
   const resource = useSource(sources.tools)
   return (
     <AsyncContent resource={resource} subject="The tools">
@@ -28,7 +42,7 @@ function ToolsTab({ name }: { name: string }) {
         <ItemTable
           label={`Tools of ${name}`}
           kind="tools"
-          empty="This server offers no tools"
+          empty={emptyText('tools', isUnread)}
           items={tools
             .filter(({ server }) => server === name)
             .map((tool) => ({ ...tool, key: tool.canonical_name, href: link('tool', tool.canonical_name) }))}
@@ -38,7 +52,7 @@ function ToolsTab({ name }: { name: string }) {
   )
 }
 
-function PromptsTab({ name }: { name: string }) {
+function PromptsTab({ name, isUnread }: ListTabProps) {
   const resource = useSource(sources.prompts)
   return (
     <AsyncContent resource={resource} subject="The prompts">
@@ -46,7 +60,7 @@ function PromptsTab({ name }: { name: string }) {
         <ItemTable
           label={`Prompts of ${name}`}
           kind="prompts"
-          empty="This server offers no prompts"
+          empty={emptyText('prompts', isUnread)}
           items={prompts
             .filter(({ server }) => server === name)
             .map((prompt) => ({ ...prompt, key: prompt.canonical_name, href: link('prompt', prompt.canonical_name) }))}
@@ -56,7 +70,7 @@ function PromptsTab({ name }: { name: string }) {
   )
 }
 
-function ResourcesTab({ name }: { name: string }) {
+function ResourcesTab({ name, isUnread }: ListTabProps) {
   const resource = useSource(sources.resources)
   return (
     <AsyncContent resource={resource} subject="The resources">
@@ -64,7 +78,7 @@ function ResourcesTab({ name }: { name: string }) {
         <ItemTable
           label={`Resources of ${name}`}
           kind="resources"
-          empty="This server offers no resources"
+          empty={emptyText('resources', isUnread)}
           items={[
             ...resources.map((each) => ({ ...each, key: each.uri })),
             ...templates.map((each) => ({ ...each, key: each.uri_template }))
@@ -78,7 +92,7 @@ function ResourcesTab({ name }: { name: string }) {
 }
 
 /** Each skill leads to the reader of its SKILL.md, which shows it as text. */
-function SkillsTab({ name }: { name: string }) {
+function SkillsTab({ name, isUnread }: ListTabProps) {
   const resource = useSource(sources.skills)
   return (
     <AsyncContent resource={resource} subject="The skills">
@@ -86,7 +100,7 @@ function SkillsTab({ name }: { name: string }) {
         <ItemTable
           label={`Skills of ${name}`}
           kind="skills"
-          empty="This server offers no skills"
+          empty={emptyText('skills', isUnread)}
           items={skills
             .filter(({ server }) => server === name)
             .map((skill) => ({ ...skill, key: skill.uri, href: link('resources', '', { uri: skill.uri }) }))}
@@ -144,10 +158,10 @@ const labels: Readonly<Record<ServerTab, (server: ServerDetails) => readonly [wo
 }
 
 const contents: Readonly<Record<ServerTab, (server: ServerDetails) => preact.ComponentChildren>> = {
-  tools: ({ name }) => <ToolsTab name={name} />,
-  prompts: ({ name }) => <PromptsTab name={name} />,
-  resources: ({ name }) => <ResourcesTab name={name} />,
-  skills: ({ name }) => <SkillsTab name={name} />,
+  tools: (server) => <ToolsTab {...listTabOf(server)} />,
+  prompts: (server) => <PromptsTab {...listTabOf(server)} />,
+  resources: (server) => <ResourcesTab {...listTabOf(server)} />,
+  skills: (server) => <SkillsTab {...listTabOf(server)} />,
   calls: ({ name }) => <CallsTab name={name} />,
   settings: (server) => <ServerEditor initial={formOf(server)} name={server.name} />,
   log: (server) => <LogTab server={server} />

@@ -151,25 +151,43 @@ const MAX_TIME_SHARE = 1 / 20
 /** Minimum cache lifetime, since open pages poll continually */
 const MIN_CACHE_MS = 2_000
 
+/** What is stored while results are cached. */
+export interface Storing {
+  /** Number of times that rows have been stored so far */
+  readonly times: () => number
+  /** Called when a result is cached no longer, if rows have been stored since it was read. */
+  readonly onOutdated: () => void
+}
+
 /**
  * Caches results and shares a running read among concurrent callers; the longer the read took, the longer its result is
- * cached.
+ * cached. `clear` forgets all results.
  */
-function cacheResults<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
+function cacheResults<K, T>(read: (key: K) => Promise<T>, { times, onOutdated }: Storing) {
   const known = new Map<K, Promise<T>>()
-  return (key) => {
+  const get = (key: K): Promise<T> => {
     const cached = known.get(key)
     if (cached) return cached
     const startedAt = performance.now()
+    const before = times()
     const reading = read(key)
     known.set(key, reading)
-    const forget = () => known.delete(key)
-    const forgetLater = () =>
-      setTimeout(forget, Math.max(MIN_CACHE_MS, (performance.now() - startedAt) / MAX_TIME_SHARE)).unref()
-    reading.then(forgetLater, forget)
+    const forget = () => {
+      if (known.get(key) === reading) known.delete(key)
+    }
+    const expire = () => {
+      forget()
+      if (times() !== before) onOutdated()
+    }
+    const expireLater = () =>
+      setTimeout(expire, Math.max(MIN_CACHE_MS, (performance.now() - startedAt) / MAX_TIME_SHARE)).unref()
+    reading.then(expireLater, forget)
     return reading
   }
+  return { get, clear: () => known.clear() }
 }
+
+const nothingStored: Storing = { times: () => 0, onOutdated() {} }
 
 /**
  * Creates the chart statistics. `read` returns the tallies of a period, in seconds since 1970; `now` is in
@@ -177,11 +195,19 @@ function cacheResults<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T
  */
 export function createCallStats(
   read: (from: number, seconds: number) => Promise<readonly Tally[]>,
+  storing: Storing = nothingStored,
   now: () => number = Date.now
 ): CallStats {
   const slices = createSlices(read)
   const seconds = () => now() / 1_000
-  const strips = cacheResults<void, ActivityStrips>(() => readStrips(slices, seconds()))
-  const stats = cacheResults(async (range: Range) => readStats(slices, range, await strips(), seconds()))
-  return { stats, strips }
+  const strips = cacheResults<void, ActivityStrips>(() => readStrips(slices, seconds()), {
+    ...storing,
+    onOutdated() {
+      // they contain the strips
+      stats.clear()
+      storing.onOutdated()
+    }
+  })
+  const stats = cacheResults(async (range: Range) => readStats(slices, range, await strips.get(), seconds()), storing)
+  return { stats: stats.get, strips: () => strips.get() }
 }
