@@ -218,7 +218,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
       await app.register(concern('scim', scim), { prefix: '/scim/v2', auth, publicUrl, limits })
     }
     if (auth.way === 'embedded') {
-      await app.register(concern('sign-in', signIn), { auth, publicUrl, limits })
+      await app.register(concern('sign-in', signIn), { auth, publicUrl, console: config.console, limits })
       await app.register(concern('authorization-server', authorizationServer), { auth, publicUrl })
     }
   }

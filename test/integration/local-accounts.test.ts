@@ -104,6 +104,20 @@ for (const engine of engines) {
   })
 }
 
+test('with the console an invitation, a sign-in and a sign-out each lead on to it', async (t) => {
+  const gateway = await startSignInGateway(t, { env: { ...withoutProvider, TOWPATH_CONSOLE: 'on' } })
+  const browser = createBrowser()
+  const form = await setPassword(browser, await inviteTo(gateway, 'carol'), PASSWORD)
+  assert.match(form.text, /Your password is set/)
+  const isConsole = ({ pathname }: URL) => pathname === '/console/'
+  const there = await browser.submit(form, { name: 'carol', password: PASSWORD }, { stopsAt: isConsole })
+  assert.equal(there.url.pathname, '/console/')
+  const session = await browser.open(`${gateway.url}/auth/session`)
+  assert.match(session.text, /href="\/console\/"/)
+  const out = await browser.submit(session, {})
+  assert.match(out.text, /You are signed out[\s\S]*href="\/auth\/login\?return=%2Fconsole%2F"/)
+})
+
 test('ten wrong passwords pause a name, whether somebody has it or not, with the same answers', async (t) => {
   const gateway = await startSignInGateway(t, { env: withoutProvider })
   await addPerson(gateway, 'carol')

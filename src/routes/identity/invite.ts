@@ -71,6 +71,6 @@ export const invite: FastifyPluginAsyncTypebox<InviteOptions> = async (app, opti
     const problem = password === repeated ? passwordProblem(password, name) : 'The two passwords differ.'
     if (problem !== undefined) return sendForm(reply, 400, code, name, problem)
     await accounts.setPassword(code, password, { address: request.address, requestId: request.id })
-    return reply.header('cache-control', 'no-store').redirect(pathTo('/auth/local'), 303)
+    return reply.header('cache-control', 'no-store').redirect(pathTo('/auth/local?password=set'), 303)
   })
 }

@@ -9,7 +9,9 @@ export interface LocalPage {
   readonly pathTo: (path: string) => string
   readonly returnTo: string
   /** Why the last attempt failed, and with which of the forms. */
-  readonly problem?: { readonly form: 'password' | 'token'; readonly text: string }
+  readonly problem?: { readonly form: 'password' | 'token'; readonly text: string } | undefined
+  /** True for a person who has just set a password. */
+  readonly isPasswordSet?: boolean
 }
 
 const problemOf = ({ problem }: LocalPage, form: 'password' | 'token') =>
@@ -24,7 +26,8 @@ function providerLink({ auth: { oidc }, pathTo, returnTo }: LocalPage): Html | u
 }
 
 const passwordForm = (page: LocalPage, focus: Html | undefined): Html =>
-  html`${problemOf(page, 'password')}
+  html`${page.isPasswordSet ? html`<p role="status">Your password is set. Sign in with it.</p>` : undefined}
+    ${problemOf(page, 'password')}
     <form method="post" action="${page.pathTo('/auth/local')}">
       <label for="name">User</label>
       <input id="name" name="name" type="text" autocomplete="username" autocapitalize="none" required ${focus} />

@@ -11,9 +11,19 @@ import { checkStaticToken } from './break-glass.ts'
 import { parseForms } from './form-body.ts'
 import { invite } from './invite.ts'
 import { sendLocalPage, type LocalPage } from './local-page.ts'
-import { createPathTo, recordRefusal, returnPath, SIGN_IN_RATE, signInPage as config } from './sign-in-page.ts'
+import {
+  createPathTo,
+  homePath,
+  recordRefusal,
+  returnPath,
+  SIGN_IN_RATE,
+  signInPage as config
+} from './sign-in-page.ts'
 
-const Return = Type.Object({ return: Type.Optional(Text()) }, { additionalProperties: true })
+const Query = Type.Object(
+  { return: Type.Optional(Text()), password: Type.Optional(Text()) },
+  { additionalProperties: true }
+)
 const Form = Type.Object(
   {
     token: Type.Optional(Text()),
@@ -24,7 +34,7 @@ const Form = Type.Object(
   { additionalProperties: true }
 )
 
-export type LocalSignInOptions = Pick<Config, 'auth' | 'publicUrl'> & {
+export type LocalSignInOptions = Pick<Config, 'auth' | 'publicUrl' | 'console'> & {
   readonly limits: Pick<Config['limits'], 'failedAuthentications'>
 }
 
@@ -36,10 +46,11 @@ export const localSignIn: FastifyPluginAsyncTypebox<LocalSignInOptions> = async 
   const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
   const limit = createLimit(SIGN_IN_RATE)
   const pathTo = createPathTo(publicUrl!)
+  const home = homePath(options)
   parseForms(app)
 
-  const sendForms = (reply: FastifyReply, status: number, returnTo: string, problem?: LocalPage['problem']) =>
-    sendLocalPage(reply, status, { auth, pathTo, returnTo, ...(problem && { problem }) })
+  const sendForms = (reply: FastifyReply, status: number, returnTo: string, problem: LocalPage['problem']) =>
+    sendLocalPage(reply, status, { auth, pathTo, returnTo, problem })
   /** Returns the id of the user; undefined if name or password is wrong. */
   const checkPassword = async (request: FastifyRequest, name: string, password: string) => {
     const { address, id: requestId } = request
@@ -54,16 +65,22 @@ export const localSignIn: FastifyPluginAsyncTypebox<LocalSignInOptions> = async 
     return account.userId
   }
 
-  app.get('/auth/local', { config, schema: { querystring: Return } }, async (request, reply) => {
+  app.get('/auth/local', { config, schema: { querystring: Query } }, async (request, reply) => {
     if (!auth.localSignIn && !auth.breakGlass) {
       throw new AppError(404, 'Signing in with a password or an access token is switched off.')
     }
-    return sendForms(reply, 200, returnPath(request.query.return))
+    const { return: wanted, password } = request.query
+    return sendLocalPage(reply, 200, {
+      auth,
+      pathTo,
+      returnTo: returnPath(wanted, home),
+      isPasswordSet: password === 'set'
+    })
   })
 
   app.post('/auth/local', { config, schema: { body: Form } }, async (request, reply) => {
     const { token, name, password } = request.body
-    const returnTo = returnPath(request.body.return)
+    const returnTo = returnPath(request.body.return, home)
     const goOn = () => reply.header('cache-control', 'no-store').redirect(pathTo(returnTo), 303)
     limit(request)
     if (token !== undefined) {

@@ -2,17 +2,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import type { Config } from '../../config/config.ts'
-import { html, sendMessagePage, sendPage } from '../../http/page.ts'
+import { html, sendPage } from '../../http/page.ts'
 import { createLimit } from '../../http/rate-limit.ts'
 import { AppError } from '../../lib/errors.ts'
 import { Text } from '../../schemas/shared.ts'
 import { parseForms } from './form-body.ts'
-import { createPathTo, SIGN_IN_RATE, signInPage as config } from './sign-in-page.ts'
+import { createPathTo, homePath, SIGN_IN_RATE, signInPage as config } from './sign-in-page.ts'
 
 const LogoutForm = Type.Object({ csrf: Type.Optional(Text()) }, { additionalProperties: true })
 
 /** Pages of the own browser session: what it is, and how to end it. */
-export const sessionPages: FastifyPluginAsyncTypebox<Pick<Config, 'publicUrl'>> = async (app, { publicUrl }) => {
+export const sessionPages: FastifyPluginAsyncTypebox<Pick<Config, 'publicUrl' | 'console'>> = async (app, options) => {
+  const { publicUrl } = options
   const identity = app.identity!
   const pathTo = createPathTo(publicUrl!)
   const limit = createLimit(SIGN_IN_RATE)
@@ -32,6 +33,7 @@ export const sessionPages: FastifyPluginAsyncTypebox<Pick<Config, 'publicUrl'>> 
           <dt>Until</dt>
           <dd>${ends} UTC</dd>
         </dl>
+        ${options.console ? html`<p><a href="${pathTo('/console/')}">Open the console</a></p>` : undefined}
         <form method="post" action="${pathTo('/auth/logout')}">
           <input type="hidden" name="csrf" value="${identity.sessions.csrfToken(session, 'logout')}" />
           <button>Sign out</button>
@@ -42,7 +44,12 @@ export const sessionPages: FastifyPluginAsyncTypebox<Pick<Config, 'publicUrl'>> 
   const logFailure = (err: unknown): void => {
     app.log.warn({ err }, 'a person could not be signed out at the provider')
   }
-  const signedOut = (reply: FastifyReply) => sendMessagePage(reply, 'You are signed out', 'You can close this page.')
+  const signedOut = (reply: FastifyReply) =>
+    sendPage(reply, 200, {
+      title: 'You are signed out',
+      body: html`<p>You can close this page.</p>
+        <p><a href="${pathTo(identity.loginPath(homePath(options)))}">Sign in again</a></p>`
+    })
 
   // the provider leads back to this page
   app.get('/auth/logout', { config, schema: {} }, async (request, reply) => {

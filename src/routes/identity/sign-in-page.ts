@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Config } from '../../config/config.ts'
 import type { BrowserSession } from '../../identity/browser-sessions.ts'
 import { AppError } from '../../lib/errors.ts'
 
@@ -10,13 +11,16 @@ export const SIGN_IN_RATE = { perKey: 30, inAll: 600 } as const
 
 const MAX_RETURN = 2_048
 
+/** Returns the path where people go who signed in without a wish: the console, if there is one. */
+export const homePath = ({ console }: Pick<Config, 'console'>): string => (console ? '/console/' : '/auth/session')
+
 /**
  * Returns a path of the gateway itself to go to after the sign-in: never another site, whatever spelling browsers
- * accept.
+ * accept; `home` for anything else.
  */
-export function returnPath(given: string | undefined): string {
+export function returnPath(given: string | undefined, home: string): string {
   const isPath = given !== undefined && given.length <= MAX_RETURN && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(given)
-  return isPath ? given : '/auth/session'
+  return isPath ? given : home
 }
 
 /** Returns a function that puts the path of the public URL before a path. */

@@ -12,7 +12,7 @@ import { Text } from '../../schemas/shared.ts'
 import { backChannelLogout } from './back-channel-logout.ts'
 import { localSignIn } from './local-sign-in.ts'
 import { sessionPages } from './session-pages.ts'
-import { createPathTo, recordRefusal, returnPath, SIGN_IN_RATE, signInPage } from './sign-in-page.ts'
+import { createPathTo, homePath, recordRefusal, returnPath, SIGN_IN_RATE, signInPage } from './sign-in-page.ts'
 
 const config = signInPage
 const LOGIN_MS = 600_000
@@ -30,7 +30,7 @@ const Login = Type.Object(
 )
 const Callback = Type.Object({ state: Type.Optional(Text()) }, { additionalProperties: true })
 
-export type SignInOptions = Pick<Config, 'auth' | 'publicUrl'> & {
+export type SignInOptions = Pick<Config, 'auth' | 'publicUrl' | 'console'> & {
   readonly limits: Pick<Config['limits'], 'failedAuthentications'>
 }
 
@@ -44,7 +44,7 @@ export const signIn: FastifyPluginAsyncTypebox<SignInOptions> = async (app, opti
   const limits = { login: createLimit(SIGN_IN_RATE), callback: createLimit(SIGN_IN_RATE) }
   app.get('/auth/login', { config, schema: { querystring: Login } }, async (request, reply) => {
     limits.login(request)
-    const returnTo = returnPath(request.query.return)
+    const returnTo = returnPath(request.query.return, homePath(options))
     const session = identity.sessionOf(request, reply)
     if (session && !identity.isStale(session)) return reply.redirect(pathTo(returnTo), 303)
     const hasChoice = auth.localSignIn && request.query.with !== 'provider'
