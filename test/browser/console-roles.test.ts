@@ -81,6 +81,19 @@ test('CO-06 a user sees only what is hers, and a page for administrators says wh
     },
     { expected: /401 .*\/api\/console\/session$/ }
   )
+  // whom no policy names
+  await visit(
+    '#/overview',
+    async (page) => {
+      await signInAs(page, 'bob')
+      for (const hash of ['overview', 'tools', 'servers', 'groups']) {
+        await navigate(page, `#/${hash}`)
+        await page.getByRole('heading', { name: /^There is no .* that you may use yet$/ }).waitFor()
+        await page.getByText('administrators can help: admin').waitFor()
+      }
+    },
+    { expected: /401 .*\/api\/console\/session$/ }
+  )
 })
 
 /** Buttons and links of the pages that change something or call it. */

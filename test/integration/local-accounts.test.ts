@@ -91,6 +91,8 @@ for (const engine of engines) {
     assert.equal(await sessionStatus(gateway, browser), 401)
     const session = await signInLocally(gateway, browser, 'carol', PASSWORD)
     assert.match(session.text, /You are signed in[\s\S]*carol/)
+    const { body: carol } = await gateway.api('GET', '/users/carol')
+    assert.equal(carol.last_seen_on, new Date().toISOString().slice(0, 10))
     assert.equal(await sessionStatus(gateway, browser), 200)
 
     const { tokens, refresh } = await connectClient(gateway, { browser })

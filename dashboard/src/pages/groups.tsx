@@ -2,6 +2,7 @@ import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.t
 import { useRights, useSource } from '../app-context.ts'
 import { ClientsSeen } from '../connect/clients-seen.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { NothingAllowed } from '../shell/who-can-help.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
@@ -35,7 +36,7 @@ export function Groups() {
 function NoGroups() {
   const { administer, audit } = useRights()
   if (!administer) {
-    return <EmptyPanel title={audit ? 'There are no groups yet' : 'There is no group that you may use yet'} />
+    return audit ? <EmptyPanel title="There are no groups yet" /> : <NothingAllowed thing="group" />
   }
   return (
     <EmptyPanel title="There are no groups yet">

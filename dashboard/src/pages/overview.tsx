@@ -10,6 +10,7 @@ import { ConnectClient } from '../connect/connect-client.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { AddServerLink, FirstSteps, useNextStep } from '../start/first-steps.tsx'
+import { NothingAllowed } from '../shell/who-can-help.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { RangeChoice, rangeOf } from '../calls/range-choice.tsx'
@@ -100,13 +101,15 @@ const Endpoints = ({ endpoints }: { endpoints: OverviewData['endpoints'] }) => (
 )
 
 const Attention = ({ overview }: { overview: OverviewData }) => {
-  const { attention, attention_count, server_count, enabled_count } = overview
+  const { attention, attention_count, server_count, enabled_count, connected_count } = overview
   const nothing =
     server_count === 0
       ? 'No server is registered yet.'
       : enabled_count === 0
         ? 'Nothing: every server is disabled.'
-        : 'Nothing: every enabled server answers.'
+        : connected_count < enabled_count
+          ? 'Nothing. Some servers have not been contacted yet.'
+          : 'Nothing: every enabled server answers.'
   return (
     <section class="panel" aria-label="Needs attention">
       <div class="row">
@@ -118,13 +121,16 @@ const Attention = ({ overview }: { overview: OverviewData }) => {
   )
 }
 
-/** Shown instead of the charts while no call has been made. */
-const NoCalls = () => (
-  <section class="panel below">
-    <p class="sub">No call has been made yet. Point a client at this gateway and ask it to use a tool.</p>
-    <ConnectClient most={1} />
-  </section>
-)
+/** Shown instead of the charts while no call has been made; `isEmpty`: the viewer may use nothing. */
+const NoCalls = ({ isEmpty }: { isEmpty: boolean }) =>
+  isEmpty ? (
+    <NothingAllowed thing="tool" />
+  ) : (
+    <section class="panel below">
+      <p class="sub">No call has been made yet. Point a client at this gateway and ask it to use a tool.</p>
+      <ConnectClient most={1} />
+    </section>
+  )
 
 const ToolPanels = ({ stats }: { stats: Stats }) => (
   <>
@@ -190,7 +196,7 @@ export function Overview({ query }: PageProps) {
         <OverviewFacts overview={overview.data.value} stats={stats.data.value} isAuditor={audit} />
       )}
       {isUnused ? (
-        !(administer && showFirstSteps.value) && <NoCalls />
+        !(administer && showFirstSteps.value) && <NoCalls isEmpty={!audit && overview.data.value?.tool_count === 0} />
       ) : audit ? (
         <Volume stats={stats} />
       ) : (

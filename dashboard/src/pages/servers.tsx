@@ -4,6 +4,7 @@ import { useApp, useRights, useSource } from '../app-context.ts'
 import { CountFacts, DurationFact } from '../calls/call-facts.tsx'
 import { ConnectClient } from '../connect/connect-client.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
+import { NothingAllowed } from '../shell/who-can-help.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { AddServerActions, AddServerLink, FirstSteps, useNextStep } from '../start/first-steps.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
@@ -58,7 +59,7 @@ function NoServers() {
   const isOffered = useNextStep() === 'add'
   const { administer, audit } = useRights()
   if (!administer) {
-    return <EmptyPanel title={audit ? 'No server is registered yet' : 'There is no server that you may use yet'} />
+    return audit ? <EmptyPanel title="No server is registered yet" /> : <NothingAllowed thing="server" />
   }
   return isOffered ? null : (
     <EmptyPanel title="Add the first server">

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { useRights, useSource } from '../app-context.ts'
 import { DemoButton } from '../servers/demo-button.tsx'
+import { NothingAllowed } from '../shell/who-can-help.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { EmptyPanel, AsyncContent } from '../ui/panels.tsx'
 import { Breakable, UntrustedText } from '../ui/untrusted-text.tsx'
@@ -202,8 +203,7 @@ function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps)
 
 function NoTools() {
   const { administer, audit } = useRights()
-  if (!administer)
-    return <EmptyPanel title={audit ? 'No server offers tools' : 'There is no tool that you may use yet'} />
+  if (!administer) return audit ? <EmptyPanel title="No server offers tools" /> : <NothingAllowed thing="tool" />
   return (
     <EmptyPanel title="No server offers tools">
       <p>Tools come from servers. Add a server and its tools appear here.</p>

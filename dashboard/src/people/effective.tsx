@@ -22,6 +22,15 @@ const words = {
   deny: ['off', 'Denied']
 } as const
 
+/** What the person can use comes first. */
+const ranks: Readonly<Record<EffectiveItem['decision'], number>> = {
+  allow: 0,
+  confirm: 1,
+  approve: 1,
+  conditional: 1,
+  deny: 2
+}
+
 const kinds = { tool: 'Tool', prompt: 'Prompt', resource: 'Resource', template: 'Template', skill: 'Skill' } as const
 
 const ruleOf = ({ policy }: EffectiveItem): string => policy ?? 'the default'
@@ -86,7 +95,7 @@ function Items({ items, query }: { items: readonly EffectiveItem[]; query: Query
       ) : (
         <SortedTable
           label="Permissions"
-          rows={found.slice(0, MAX_ROWS)}
+          rows={found.toSorted((a, b) => ranks[a.decision] - ranks[b.decision]).slice(0, MAX_ROWS)}
           columns={columns}
           keyOf={({ kind, name }) => `${kind} ${name}`}
           query={query}

@@ -84,9 +84,9 @@ export function PolicyForm({ draft, isNew, nameProblem, onChange }: PolicyFormPr
       <ApprovalFields draft={draft} onChange={onChange} />
       <KindLists
         legend="Who"
-        help="Nothing for everyone; separate names by commas, * at the end of one stands for any rest"
+        help="Leave all empty for everyone. Commas between names; * at the end of one stands for any rest."
         labels={subjectLabels}
-        usual={['groups', 'clients']}
+        usual={['groups', 'users']}
         examples={{
           groups: 'sre, platform-*',
           clients: 'deploy-bot',
@@ -99,7 +99,7 @@ export function PolicyForm({ draft, isNew, nameProblem, onChange }: PolicyFormPr
       />
       <KindLists
         legend="What"
-        help="Nothing for everything; tools without the name of their server"
+        help="Leave all empty for everything. Tools without the name of their server."
         labels={targetLabels}
         usual={['servers', 'tools']}
         examples={{ servers: 'k8s', tools: 'get_*, restart_*', resources: 'docs://*' }}

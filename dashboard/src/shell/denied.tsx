@@ -3,12 +3,13 @@ import { PageHead } from '../ui/page-head.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { link } from '../router.ts'
 import { whoMayOpen } from './page-access.ts'
+import { WhoCanHelp } from './who-can-help.tsx'
 
 /** Shown instead of a page that the viewer may not open: who may, and who can help. */
 export function Denied() {
   const { location, viewer } = useApp()
   const { page } = location.route.value
-  const { administrators, name } = viewer.value
+  const { name } = viewer.value
   return (
     <>
       <PageHead title="Not for your role" />
@@ -17,20 +18,7 @@ export function Denied() {
           You are signed in as <UntrustedText text={name} />. This page is for{' '}
           {page === 'unknown' ? 'administrators' : whoMayOpen(page)}.
         </p>
-        {administrators.length > 0 && (
-          <p>
-            These administrators can help:{' '}
-            {administrators.map((each, at) => (
-              <span key={each}>
-                {at > 0 && ', '}
-                <strong>
-                  <UntrustedText text={each} />
-                </strong>
-              </span>
-            ))}
-            .
-          </p>
-        )}
+        <WhoCanHelp />
         <p>
           <a href={link('overview')}>Go to Overview</a>
         </p>

@@ -227,8 +227,8 @@ async function readTokens(db: Db, userId: string): Promise<TokenRecord[]> {
 }
 
 /**
- * Returns the last day on which each user was seen: a token was used, a client was connected or renewed, or the identity
- * provider was asked. Users of whom nothing is known are absent.
+ * Returns the last day on which each user was seen: a token was used, a client was connected or renewed, the identity
+ * provider was asked, or somebody signed in with a password. Users of whom nothing is known are absent.
  */
 async function readLastDays(db: Db): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<{ user_id: string; day: string }>`
@@ -236,6 +236,9 @@ async function readLastDays(db: Db): Promise<ReadonlyMap<string, string>> {
       select user_id, last_used_on as day from access_tokens where user_id is not null and last_used_on is not null
       union all select user_id, created_at::date from oauth_records where user_id is not null
       union all select id, claims_at::date from users where claims_at is not null
+      union all select id, started.at::date from users cross join lateral (
+        select at from audit_log where target = users.name and action = 'session.start' order by id desc limit 1
+      ) as started where users.source = 'local'
     ) as seen group by user_id`.execute(db)
   return new Map(rows.map(({ user_id, day }) => [user_id, day]))
 }
