@@ -22,7 +22,7 @@ const words = {
   deny: ['off', 'Denied']
 } as const
 
-/** What the person can use comes first. */
+/** Items that the person can use come first. */
 const ranks: Readonly<Record<EffectiveItem['decision'], number>> = {
   allow: 0,
   confirm: 1,

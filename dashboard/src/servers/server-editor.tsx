@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
 import { ApiError, change, path, send } from '../api.ts'
@@ -49,6 +50,13 @@ const SaveDisabled = ({ disabled, onSave }: { disabled: boolean; onSave: () => v
     Save anyway, disabled
   </button>
 )
+
+/** Scrolls to the end of the form, where its outcome is told: Enter submits from any field. */
+function useEndInView(form: RefObject<HTMLFormElement | null>, busy: string, outcome: SubmitResult | undefined): void {
+  useEffect(() => {
+    if (busy || outcome) form.current?.lastElementChild?.scrollIntoView({ block: 'nearest' })
+  }, [form, busy, outcome])
+}
 
 /** Form to add or edit a server, with a connection test. */
 export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
@@ -121,11 +129,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
       else await done(name === undefined ? `${form.value.name} is added` : `${name} is saved`)
     })
 
-  // Enter submits from any field, and what happens is told at the end of the form
-  useEffect(() => {
-    if (busy.value || outcome.value) element.current?.lastElementChild?.scrollIntoView({ block: 'nearest' })
-  }, [busy.value, outcome.value])
-
+  useEndInView(element, busy.value, outcome.value)
   const result = outcome.value
   const isSilent = result?.kind === 'refused' && result.error.status >= 502 && name === undefined
   const isTaken = result?.kind === 'refused' && result.error.status === 409 && name === undefined
