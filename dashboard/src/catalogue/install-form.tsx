@@ -213,7 +213,7 @@ function OptionForm({ server, option }: { server: CatalogueDetails; option: Cata
 const linesOf = (pairs: Readonly<Record<string, string>> = {}, separator: string) =>
   Object.entries(pairs).map(([name, value]) => `${name}${separator}${value}`)
 
-/** Shows what Install does before it is done: with fixed values, since a publisher decides where a secret goes. */
+/** Preview of an installation: with fixed values, since a publisher decides where a secret goes. */
 function Preview({ option, effects }: { option: CatalogueOption; effects: Effects }) {
   const pairs = [...linesOf(effects.env, '='), ...linesOf(effects.headers, ': ')]
   const isRemote = option.id.startsWith('remote')

@@ -109,7 +109,7 @@ function Items({ items, query }: { items: readonly EffectiveItem[]; query: Query
   )
 }
 
-/** What a person may use, and the rule behind each item. */
+/** Permissions of a person, with the rule behind each item. */
 export function Effective({ name, query }: { name: string; query: Query }) {
   const items = useSource(sources.effective(name))
   return (
