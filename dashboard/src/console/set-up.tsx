@@ -110,7 +110,7 @@ function TokenOnce({ token }: { token: string }) {
         </p>
       )}
       <div class="actions">
-        <button type="button" class="btn primary" onClick={() => void next('#/new/server?tab=form')}>
+        <button type="button" class="btn primary" onClick={() => void next('#/new/server')}>
           Sign in and add a server
         </button>
         <button type="button" class="btn" onClick={() => void next('#/overview')}>
