@@ -27,6 +27,7 @@ import * as refusedPeople from './0025_refused_people.ts'
 import * as pinnedDefinitions from './0026_pinned_definitions.ts'
 import * as approvals from './0027_approvals.ts'
 import * as approvalTasks from './0028_approval_tasks.ts'
+import * as heldCalls from './0029_held_calls.ts'
 import * as groupViews from './0031_group_views.ts'
 import * as groupSearch from './0032_group_search.ts'
 
@@ -60,6 +61,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0026_pinned_definitions': pinnedDefinitions,
   '0027_approvals': approvals,
   '0028_approval_tasks': approvalTasks,
+  '0029_held_calls': heldCalls,
   '0031_group_views': groupViews,
   '0032_group_search': groupSearch
 }

@@ -7,7 +7,6 @@ const folder = fileURLToPath(new URL('.', import.meta.url))
 /** Rows of `blackbox.tsv` that cannot have a test yet, with the reason. */
 export const rowsWithoutTest: Readonly<Record<string, string>> = {
   'SM-09': 'a measurement: npm run bench:search',
-  'DE-08': 'the command line does not know pins yet',
   'VS-09': 'the measurement of overrides is being built'
 }
 

@@ -19,6 +19,7 @@ export type PageProps = Omit<Route, 'page'>
 const Approvals = lazy<PageProps>(async () => (await import('./pages/approvals.tsx')).Approvals)
 const ApprovalPage = lazy<PageProps>(async () => (await import('./pages/approvals.tsx')).ApprovalPage)
 const Audit = lazy<PageProps>(async () => (await import('./pages/audit.tsx')).Audit)
+const Definitions = lazy<PageProps>(async () => (await import('./pages/definitions.tsx')).Definitions)
 const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
 const Me = lazy<PageProps>(async () => (await import('./pages/me.tsx')).Me)
 const People = lazy<PageProps>(async () => (await import('./pages/people.tsx')).People)
@@ -49,6 +50,7 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   groups: Groups,
   'new-group': GroupBuilder,
   group: GroupBuilder,
+  definitions: Definitions,
   calls: Calls,
   call: Calls,
   'mcp-clients': McpClients,

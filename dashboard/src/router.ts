@@ -18,6 +18,7 @@ const patterns = {
   groups: 'groups',
   'new-group': 'new/group',
   group: 'groups/:name',
+  definitions: 'definitions',
   calls: 'calls',
   call: 'calls/:id',
   'mcp-clients': 'clients',

@@ -16,6 +16,7 @@ import type { Client, UserDetails } from '../../src/schemas/principal.ts'
 import type { Team } from '../../src/schemas/team.ts'
 import type { Range, Stats } from '../../src/schemas/stats.ts'
 import type { Static } from '@sinclair/typebox'
+import type { DefinitionPage, StateFilter } from '../../src/schemas/definition.ts'
 import type { AuditFilter } from '../../src/schemas/audit.ts'
 import { path } from './api.ts'
 import type { AuditEntries } from './audit/audit-line.ts'
@@ -54,6 +55,14 @@ export const skills = source<SkillsView>(path('skills'), ['servers'])
 export const groups = source<ToolGroupsView>(path('tool-groups'), ['servers', 'tools', 'tool_groups'])
 export const group = (name: string) =>
   source<ToolGroupView>(path('tool-groups', name), ['servers', 'tools', 'tool_groups'])
+const DEFINITIONS = '/api/v0/definitions'
+interface DefinitionFilter {
+  readonly state: StateFilter
+  readonly server: string | undefined
+  readonly cursor: string | undefined
+}
+export const definitions = (filter: DefinitionFilter) =>
+  source<DefinitionPage>(`${DEFINITIONS}${search({ ...filter })}`, ['servers'])
 export const diagnostics = source<Diagnostics>(path('diagnostics'), ['servers'])
 export const stats = (range: Range) => source<Stats>(`${path('stats')}?range=${range}`, ['calls', 'in_flight'])
 export const calls = (filter: CallFilter) => source<CallsPage>(`${path('calls')}${search(filter)}`, ['calls'])

@@ -3,6 +3,7 @@ import { HOMEPAGE, PRODUCT } from '../domain/product.ts'
 import { VERSION } from '../domain/version.ts'
 import { addAdministration } from './commands/administration.ts'
 import { addCatalogue } from './commands/catalogue.ts'
+import { addDefinitions } from './commands/definitions.ts'
 import { addItems } from './commands/items.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addApprovals, addPolicies, addTeams } from './commands/policies.ts'
@@ -51,6 +52,7 @@ export function createProgram(run: Runner, start: StartIo): Command {
   addAdministration(program, run)
   addPolicies(program, run)
   addApprovals(program, run)
+  addDefinitions(program, run)
   addTeams(program, run)
   addMigrate(program, start)
   return program

@@ -74,6 +74,7 @@ command lists all unset variables with their places and sends nothing.
 | 5 | Conflict (409) |
 | 6 | The gateway cannot be reached |
 | 7 | The tool returned an error; its output is on stdout |
+| 8 | Definitions wait for a decision |
 | 130 | Interrupted |
 
 ## Global options

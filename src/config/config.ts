@@ -7,6 +7,12 @@ import { defaultDataDirectory, thisHost, type Host } from './data-directory.ts'
 import { SettingError } from './setting-values.ts'
 import { settings, type Setting } from './settings.ts'
 
+/** Address that is told of events, with the key of the signature. */
+export interface WebhookTarget {
+  readonly url: string
+  readonly secret: string
+}
+
 /** Parsed settings of the process (http-contract.md#modes). On the server, only this module reads the environment. */
 export interface Config {
   readonly mode: 'development' | 'enterprise'
@@ -95,7 +101,9 @@ export interface Config {
     readonly allow: readonly string[] | undefined
   }
   /** Webhook that gets the calls that wait for an approval; undefined: none. */
-  readonly approvalWebhook: { readonly url: string; readonly secret: string } | undefined
+  readonly approvalWebhook: WebhookTarget | undefined
+  /** Webhook that is told of held definitions; undefined: none. */
+  readonly definitionsWebhook: WebhookTarget | undefined
   readonly auditRetentionDays: number
   readonly callLog: {
     readonly enabled: boolean
@@ -335,13 +343,14 @@ const readStdio = (read: Reader, environment: Environment): Config['stdio'] => (
   environment
 })
 
-/** Returns the webhook for approvals; undefined if none is set. */
-function readApprovalWebhook(read: Reader): Config['approvalWebhook'] {
-  const url = read('approvalWebhookUrl')
-  const secret = read('approvalWebhookSecret')
+/** Returns a webhook; undefined if none is set. */
+function readWebhook(read: Reader, of: 'approval' | 'definitions'): WebhookTarget | undefined {
+  const url = read(`${of}WebhookUrl`)
+  const secret = read(`${of}WebhookSecret`)
   if (url === undefined && secret === undefined) return undefined
   if (url !== undefined && secret !== undefined) return { url, secret }
-  throw new ConfigError('TOWPATH_APPROVAL_WEBHOOK_URL and TOWPATH_APPROVAL_WEBHOOK_SECRET belong together; set both')
+  const [first, second] = ['URL', 'SECRET'].map((part) => `TOWPATH_${of.toUpperCase()}_WEBHOOK_${part}`)
+  throw new ConfigError(`${first} and ${second} belong together; set both`)
 }
 
 /** The embedded store keeps fewer rows by default: its queries block the event loop. */
@@ -599,7 +608,8 @@ export function readConfig(
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
     catalogue: { registryUrl: read('registryUrl'), allow: read('catalogueAllow') },
-    approvalWebhook: readApprovalWebhook(read),
+    approvalWebhook: readWebhook(read, 'approval'),
+    definitionsWebhook: readWebhook(read, 'definitions'),
     auditRetentionDays: read('auditRetentionDays'),
     callLog: readCallLog(read, databaseUrl),
     timeouts: readTimeouts(read),

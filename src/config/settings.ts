@@ -573,6 +573,20 @@ export const settings = {
     about: 'Key of the signature of messages to `TOWPATH_APPROVAL_WEBHOOK_URL`.',
     parse: token
   },
+  definitionsWebhookUrl: {
+    variable: `${ENV_PREFIX}DEFINITIONS_WEBHOOK_URL`,
+    otherwise: 'none',
+    about:
+      'URL that is told of [held definitions](../how-to/pinned-definitions.md#be-told). Needs `TOWPATH_DEFINITIONS_WEBHOOK_SECRET`.',
+    parse: publicUrl
+  },
+  definitionsWebhookSecret: {
+    variable: `${ENV_PREFIX}DEFINITIONS_WEBHOOK_SECRET`,
+    file: true,
+    secret: true,
+    about: 'Key of the signature of messages to `TOWPATH_DEFINITIONS_WEBHOOK_URL`.',
+    parse: token
+  },
   auditRetentionDays: {
     variable: `${ENV_PREFIX}AUDIT_RETENTION_DAYS`,
     fallback: '90',

@@ -40,6 +40,7 @@ export interface GatewayOptions {
     | 'staleLimitS'
     | 'catalogue'
     | 'approvalWebhook'
+    | 'definitionsWebhook'
   >
   /** Product version. */
   readonly version: string

@@ -5,7 +5,8 @@ import { createAttempts } from '../control/attempts.ts'
 import { changedKinds } from '../control/dashboard/dashboard-events.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
 import type { Downstream } from '../mcp/downstream.ts'
-import { createDefinitions, type Definitions } from '../control/definitions.ts'
+import { definitionPolicyOf } from '../catalog/served-definitions.ts'
+import { createDefinitions, heldCountsOf, type Definitions } from '../control/definitions/definitions.ts'
 import { createGroups, type Groups } from '../control/groups.ts'
 import { createListRefresh, type ListRefresh } from './list-refresh.ts'
 import type { RestCalls } from '../control/invocation.ts'
@@ -30,6 +31,7 @@ import type { GatewayStats } from './stats.ts'
 import { createBase, type GatewayBase, type GatewayOptions } from './base.ts'
 import { createTokenExpiry, type TokenExpiry } from './token-expiry.ts'
 import { createUpstreamSide, type UpstreamSide } from './upstream-side.ts'
+import { tellOfDefinitions } from './webhooks.ts'
 
 /**
  * The gateway as the routes use it: one member for each concern. Methods do not check what a caller may do; the guard
@@ -98,6 +100,8 @@ interface GatewayParts {
   readonly applier: StateApplier
   readonly catalogue: ServerCatalogue
   readonly tokenExpiry: TokenExpiry
+  /** Undefined without a webhook. */
+  readonly noticeOfDefinitions: { close(): void } | undefined
   /** Ends what is open for sign-ins that were not renewed. */
   readonly lapses: NodeJS.Timeout
 }
@@ -151,7 +155,6 @@ function createControlPlane(parts: GatewayParts) {
       registry,
       attempts,
       groups,
-      definitions,
       health,
       events,
       clientActivity: mcpSide.clientActivity,
@@ -162,6 +165,7 @@ function createControlPlane(parts: GatewayParts) {
       redactorOf: connections.redactorOf,
       stderr: connections.stderr,
       sessions: connections.upstreams.sessionCounts,
+      definitionPolicy: options.config.definitions,
       findCommand: connections.findCommand
     })
   }
@@ -185,6 +189,11 @@ const statsOf = ({ base, upstreamSide, watching, mcpSide }: GatewayParts): Gatew
     health: base.live.current.servers.flatMap(({ name, enabled }) => {
       const contact = enabled ? upstreamSide.health.get(name) : undefined
       return contact ? [[name, contact.isHealthy] as const] : []
+    }),
+    heldDefinitions: base.live.current.servers.map((server) => {
+      const isFollowed = definitionPolicyOf(server.present, base.options.config.definitions) === 'follow'
+      const counts = heldCountsOf(server)
+      return [server.name, isFollowed ? 0 : counts.new + counts.changed]
     })
   }
 }
@@ -217,6 +226,7 @@ async function close(parts: GatewayParts): Promise<void> {
   catalogue.close()
   parts.approvalDecisions.close()
   mcpSide.closeWebhook()
+  parts.noticeOfDefinitions?.close()
   tokenExpiry.close()
   clearInterval(lapses)
   base.events.close()
@@ -266,6 +276,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   live.onChange('notify', ({ previous, next }) => events.publish('audit', ...changedKinds(previous, next)))
   registry.auditRows.onStored = () => events.publish('audit')
   registry.calls.onStored = () => events.publish('calls')
+  const noticeOfDefinitions = tellOfDefinitions(options, upstreamSide)
   const { registryUrl, allow } = config.catalogue
   const catalogue = createCatalogue({
     store: registry.catalogue,
@@ -283,7 +294,7 @@ function createParts(options: GatewayOptions): GatewayParts {
     log
   })
   const sides = { upstreamSide, refresh, watching, mcpSide, signInSessions, approvalDecisions }
-  return { base, ...sides, applier, catalogue, tokenExpiry, lapses }
+  return { base, ...sides, applier, catalogue, tokenExpiry, lapses, noticeOfDefinitions }
 }
 
 /** Creates a gateway; `start` makes it serve. */

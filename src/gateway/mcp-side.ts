@@ -3,7 +3,8 @@ import type { CatalogServer } from '../catalog/catalog.ts'
 import type { Caller } from '../catalog/caller.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import { shownArguments } from '../mcp/approvals/shown-arguments.ts'
-import { createApprovalWebhook } from '../control/approvals/webhook.ts'
+import { webhookOf } from './webhooks.ts'
+import { createApprovalNotice } from '../control/approvals/webhook.ts'
 import { createInvocation, type Invocation } from '../control/invocation.ts'
 import { noop } from '../lib/noop.ts'
 import { ClientCalls, type SendCall } from '../upstream/client-calls.ts'
@@ -17,8 +18,7 @@ import { resourceOf } from '../catalog/resource-resolution.ts'
 import { createSearchIndex } from '../catalog/search-index.ts'
 import { permitOf, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
 import type { ServerWatching } from './server-watching.ts'
-import type { GatewayBase, GatewayOptions } from './base.ts'
-import type { Connections } from '../upstream/connections.ts'
+import type { GatewayBase } from './base.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 import { createClientActivity, type ClientActivity } from '../observe/client-activity.ts'
 
@@ -33,18 +33,6 @@ export interface McpSide {
   readonly announceApproval: (id: string) => void
   /** Ends the messages to the webhook that are on their way. */
   readonly closeWebhook: () => void
-}
-
-/** Answers of the webhook are not read. */
-const WEBHOOK_ANSWER_BYTES = 65_536
-/** Three tries with their pauses take less than 30 s. */
-const WEBHOOK_TRY_MS = 5_000
-
-function createWebhook({ config, log }: GatewayOptions, { fetchFor }: Pick<Connections, 'fetchFor'>) {
-  const { approvalWebhook, publicUrl } = config
-  if (!approvalWebhook) return undefined
-  const request = fetchFor(approvalWebhook.url, WEBHOOK_ANSWER_BYTES, WEBHOOK_TRY_MS)
-  return createApprovalWebhook({ ...approvalWebhook, publicUrl, request, log })
 }
 
 export function createMcpSide(
@@ -83,13 +71,14 @@ export function createMcpSide(
     log
   })
   const redactorOf = ({ stored }: CatalogServer) => connections.redactorOf(stored)
-  const webhook = createWebhook(options, connections)
+  const webhook = webhookOf(config.approvalWebhook, options, connections)
+  const tellApprovers = webhook && createApprovalNotice(webhook, config.publicUrl)
   const approvals = {
     gate: createApprovalGate({
       store: registry.approvals,
       onRequest(approval, { args = '{}', item, secrets }) {
         events.publish('approvals', 'audit')
-        webhook?.tell(approval, shownArguments(args, redactorOf(item.server), secrets?.names))
+        tellApprovers?.(approval, shownArguments(args, redactorOf(item.server), secrets?.names))
       }
     }),
     waits: createApprovalWaits(registry.approvals),

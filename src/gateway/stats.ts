@@ -27,4 +27,6 @@ export interface GatewayStats {
   readonly breakers: readonly (readonly [server: string, state: BreakerState])[]
   /** Enabled servers that this process has contacted, and whether the last contact succeeded. */
   readonly health: readonly (readonly [server: string, isHealthy: boolean])[]
+  /** Numbers of definitions that wait for a decision; 0 for servers with the policy `follow`. */
+  readonly heldDefinitions: readonly (readonly [server: string, count: number])[]
 }

@@ -52,11 +52,14 @@ function policyScopesOf({ scopes }: CallObservation['caller']): string | undefin
   return own && own.length > 0 ? own.join(' ') : undefined
 }
 
+/** True for outcomes that a held definition can cause. */
+const mayBeHeld = ({ outcome }: CallObservation) => outcome !== 'ok' && outcome !== 'task' && outcome !== 'cancelled'
+
 /**
  * Builds a call's row. Columns with their usual value, and waits that did not happen, stay NULL
  * (`migrations/0009_call_stages.ts`).
  */
-function rowOf(call: CallObservation): CallRow {
+function rowOf(call: CallObservation, heldSince: CallLogOptions['heldSince']): CallRow {
   const { caller, result, item, error, waits, serverVersion } = call
   const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
   return {
@@ -84,7 +87,8 @@ function rowOf(call: CallObservation): CallRow {
     request_bytes: Buffer.byteLength(call.params),
     response_bytes: result ? result.length : 0,
     error: error === undefined ? undefined : errorText(error, call.redact),
-    request_id: call.requestId
+    request_id: call.requestId,
+    held_since: mayBeHeld(call) ? heldSince(call) : undefined
   }
 }
 
@@ -114,10 +118,10 @@ function withTail(row: CallRow, call: CallObservation): CallRow {
   return stderr === undefined ? row : { ...row, stderr }
 }
 
-const withContents = (call: CallObservation): CallRow => {
+const withContents = (row: CallRow, call: CallObservation): CallRow => {
   const { result, redact } = call
   return {
-    ...withTail(rowOf(call), call),
+    ...withTail(row, call),
     arguments: argumentsOf(call),
     result: result && result.length <= MAX_READ ? contentOf(result.toString(), redact) : undefined
   }
@@ -161,23 +165,28 @@ export interface CallLogOptions {
   readonly contents: boolean
   /** True while the arguments and results of this server's calls are recorded. */
   isRecorded(server: string): boolean
+  /** Returns since when the definition of a call's item has been held, as ISO time; undefined if it is not held. */
+  heldSince(call: Pick<CallObservation, 'kind' | 'server' | 'item'>): string | undefined
 }
 
 /**
  * Logs each completed call, with what a tool says about its own failure; if that is wanted, also its arguments and
  * result.
  */
-export function createCallLog(log: CallRowSink, { contents, isRecorded }: CallLogOptions): Pick<Observer, 'onCall'> {
+export function createCallLog(
+  log: CallRowSink,
+  { contents, isRecorded, heldSince }: CallLogOptions
+): Pick<Observer, 'onCall'> {
   const schedule = createBatchScheduler()
   return {
     onCall(observed) {
-      if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(observed))
+      const row = rowOf(observed, heldSince)
+      if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(row)
       const hasContents = contents || (observed.server !== undefined && isRecorded(observed.server))
-      if (!hasContents && observed.outcome !== 'tool_error') return log.record(withTail(rowOf(observed), observed))
+      if (!hasContents && observed.outcome !== 'tool_error') return log.record(withTail(row, observed))
       // parsing contents takes time, and the answer has not been sent yet
       schedule(() => {
-        const row = hasContents ? withContents(observed) : rowOf(observed)
-        log.record(withToolError(row, observed))
+        log.record(withToolError(hasContents ? withContents(row, observed) : row, observed))
       })
     }
   }

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { PRODUCT } from '../domain/product.ts'
 import { AppError, unavailable } from '../lib/errors.ts'
-import { createCallLog } from '../observe/call-log.ts'
+import { createCallLog, type CallLogOptions } from '../observe/call-log.ts'
 import type { PolicyFile } from '../control/policies/file.ts'
 import type { GatewayOptions } from '../gateway/base.ts'
 import { createGateway, type Gateway } from '../gateway/create-gateway.ts'
@@ -85,11 +85,12 @@ async function startGateway(app: FastifyInstance, registry: Registry, options: G
   const { mode, adminToken, callLog, demo } = config
   const { log } = app
   const listenAddresses = () => app.addresses().filter((place) => typeof place === 'object')
-  const isRecorded = (server: string): boolean => gateway.servers.isRecorded(server)
-  const observers = [
-    ...options.observers,
-    ...(callLog.enabled ? [createCallLog(registry.calls, { contents: callLog.contents, isRecorded })] : [])
-  ]
+  const logged: CallLogOptions = {
+    contents: callLog.contents,
+    isRecorded: (server) => gateway.servers.isRecorded(server),
+    heldSince: (call) => gateway.definitions.heldSince(call)
+  }
+  const observers = [...options.observers, ...(callLog.enabled ? [createCallLog(registry.calls, logged)] : [])]
   const gateway: Gateway = createGateway({
     ...{ registry, config, version, listenAddresses, observers, log },
     filePolicies: policyFile?.policies

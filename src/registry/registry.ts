@@ -20,7 +20,7 @@ import {
 } from './logs/calls.ts'
 import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } from './database-identity.ts'
 import { createCatalogueStore, type CatalogueStore } from './repositories/catalogue.ts'
-import type { Consequence, Effect, WriteContext } from './repositories/context.ts'
+import type { Consequence, Effect, Hold, WriteContext } from './repositories/context.ts'
 import { scheduleExpiry, type Expiry } from './logs/expiry.ts'
 import { withErrorTranslation } from './store/failures.ts'
 import { createGroupRepository } from './repositories/groups.ts'
@@ -189,6 +189,8 @@ export interface Registry {
   beginAttempt(attempt: ContactAttempt): Promise<(end: ContactResult) => Promise<void>>
   /** Tells of audit rows that come without a change, such as refusals: `onStored` is called after they are stored. */
   readonly auditRows: { onStored: (() => void) | null }
+  /** `onHeld` is called after a write by this process has held definitions. It must not throw. */
+  readonly definitionHolds: { onHeld: ((hold: Hold) => void) | null }
   /** Returns rows of the audit log, newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
@@ -307,6 +309,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
   const { db } = store
   const sync = createStateFollower({ store, onError })
   const auditRows: Registry['auditRows'] = { onStored: null }
+  const definitionHolds: Registry['definitionHolds'] = { onHeld: null }
   const refusalLog = createRefusalLog({
     async write(rows) {
       await withErrorTranslation(() => insertRows(db, rows))
@@ -354,7 +357,8 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
   }
 
   const write: Registry['write'] = async (change, work) => {
-    const { result, version } = await withErrorTranslation(() => commit(db, keys, change, work))
+    const { result, version, holds } = await withErrorTranslation(() => commit(db, keys, change, work))
+    for (const hold of holds) definitionHolds.onHeld?.(hold)
     // Waits at most as long as one state query may take; the write is committed and reported as successful either way.
     if (version !== undefined) await sync.waitForVersion(version, queryTimeoutMs)
     return result
@@ -384,6 +388,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       enqueue: refusalLog.enqueue
     }),
     auditRows,
+    definitionHolds,
     audit: (query) => withErrorTranslation(() => readAudit(db, query)),
     calls: callLog,
     logs: { calls, audit: refusalLog.state },
@@ -433,10 +438,12 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
     const encryptionKeys = () => requireEncryptionKeys(keys, key)
     const consequences: Consequence[] = []
     const recordConsequence = (consequence: Consequence) => void consequences.push(consequence)
+    const holds: Hold[] = []
+    const recordHold = (hold: Hold) => void holds.push(hold)
     const actor = change.actor.name
     const context: WriteContext = {
       ...{ db: trx, keys, encryptionKeys, version, recordEffect },
-      ...{ actor, recordConsequence }
+      ...{ actor, recordConsequence, recordHold }
     }
     const result = await work({
       servers: createServerRepository(context),
@@ -457,12 +464,12 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
       scimUsers: createScimUserRepository(context),
       scimGroups: createScimGroupRepository(context)
     })
-    if (effects.length === 0) return { result, version: undefined }
+    if (effects.length === 0) return { result, version: undefined, holds: [] }
     await insertChange(trx, change, version, effects)
     for (const { effect, ...of } of consequences) await insertChange(trx, { ...change, ...of }, version, [effect])
     await trx.updateTable('gateway').set({ version }).execute()
     await sql`select pg_notify(${CHANGES_CHANNEL}, ${version})`.execute(trx)
-    return { result, version }
+    return { result, version, holds }
   })
 }
 

@@ -29,8 +29,10 @@ const explanationOf = ({ outcome, error, stderr }: CallEntry) =>
 /** Removes what callers sent and servers said, for callers who may read everything else. */
 function withoutContents(
   caller: Caller,
-  { arguments: _arguments, result: _result, stderr: _stderr, error, ...call }: CallEntry
+  { arguments: _arguments, result: _result, stderr: _stderr, error, held_since, ...shown }: CallEntry
 ): CallEntry {
+  const isReviewer = caller.kind !== 'user'
+  const call = { ...shown, ...(isReviewer && held_since !== undefined ? { held_since } : {}) }
   return error === undefined || call.outcome === 'tool_error' ? call : { ...call, error: messageFor(caller, error) }
 }
 

@@ -24,6 +24,7 @@ import {
   ServerSwitchesPatch
 } from '../schemas/server.ts'
 import type { ServerView } from '../schemas/dashboard/servers.ts'
+import { DefinitionPolicyInput } from '../schemas/definition.ts'
 import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
 import { withServer } from './mcpjungle.ts'
 import { toServerConfig } from './server-config.ts'
@@ -48,6 +49,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
   addSwitches(app)
   addRefresh(app)
   addRecording(app)
+  addDefinitionPolicy(app)
   addConfigs(app)
 }
 
@@ -324,6 +326,30 @@ function addRecording(app: App): void {
       }
     },
     (request) => app.gateway.servers.record(callerOf(request), request.params.name, 0)
+  )
+}
+
+/** Adds the route that sets the policy of a server for definitions, also while the server does not answer. */
+function addDefinitionPolicy(app: App): void {
+  app.put(
+    '/servers/:name/definitions',
+    {
+      config: admin,
+      schema: {
+        tags,
+        params,
+        operationId: 'setServerDefinitions',
+        summary: 'Set what is served of a server while its definitions differ from the accepted ones',
+        description: 'The server is not contacted, and the rest of its configuration stays.',
+        body: ref(DefinitionPolicyInput),
+        response: { 200: ref(Server), ...errorResponses(404) }
+      }
+    },
+    async (request) => {
+      const { name } = request.params
+      await app.gateway.definitions.setPolicy(callerOf(request), name, request.body.policy)
+      return app.gateway.servers.get(callerOf(request), name)
+    }
   )
 }
 

@@ -69,6 +69,12 @@ export const Call = Type.Object(
     request_id: Type.Optional(
       Type.String({ description: 'Same as `X-Request-Id` of an error response and `request_id` in the log' })
     ),
+    held_since: Type.Optional(
+      Type.String({
+        description:
+          'Of a call that failed: since when the server’s definition of the item had been held, ISO 8601; not for users'
+      })
+    ),
     ...explanationMembers,
     stderr: Type.Optional(
       Type.String({ description: 'Last lines of the process’s stderr before the failure, secrets removed' })

@@ -13,6 +13,14 @@ export const DefinitionPolicyName = StringEnum(['follow', 'pin', 'block'], {
     'are served, new items are not; block: such items are not served. Default: `TOWPATH_DEFINITIONS`'
 })
 
+/** Body of `PUT /servers/{name}/definitions`. */
+export const DefinitionPolicyInput = Type.Object(
+  {
+    policy: Type.Union([DefinitionPolicyName, Type.Null()], { description: 'null: `TOWPATH_DEFINITIONS`' })
+  },
+  { $id: 'DefinitionPolicyInput', additionalProperties: false }
+)
+
 const Kind = StringEnum([...definitionKinds], {
   description: '`instructions`: those of the server, also under this name'
 })

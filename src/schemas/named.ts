@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { Definition, DefinitionDecision, DefinitionPage, Lock } from './definition.ts'
+import { Definition, DefinitionDecision, DefinitionPage, Lock, DefinitionPolicyInput } from './definition.ts'
 import { AuditEntry, AuditPage } from './audit.ts'
 import { Call, CallCauses, CallPage } from './call.ts'
 import { CatalogueDetails, CatalogueInstall, CataloguePage, CataloguePlan, CatalogueServer } from './catalogue.ts'
@@ -87,6 +87,7 @@ export const namedSchemas: readonly TSchema[] = [
   ServerState,
   ServerSwitches,
   ServerSwitchesPatch,
+  DefinitionPolicyInput,
   RecordingInput,
   Refresh,
   AuthorizationRequired,

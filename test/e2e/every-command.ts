@@ -125,6 +125,12 @@ export const LINES: readonly Line[] = [
   line('approvals', '', '[]'),
   line('approve', 'none', 3),
   line('deny', 'none', 3),
+  line('definitions list', '--server alpha', '{items}', admins),
+  line('definitions lock', '', '{servers}', admins),
+  line('definitions diff', 'alpha__none', 3, admins),
+  line('definitions accept', '--server alpha', '{decided skipped}', admins),
+  line('definitions policy', 'alpha', '{policy server}'),
+  line('definitions reject', 'alpha__none', 3, admins),
   line('team create', 'core --group sre', [4, team], admins),
   line('team update', 'core -c team.json', [4, team], admins),
   line('team list', '', [4, `[${team}]`], admins),
@@ -155,7 +161,8 @@ export const LINES: readonly Line[] = [
   line('sign-out', 'dev', [4, ''], admins),
   line('logs', '', '{calls}'),
   line('top', '', '{bucket_s buckets from in_flight range servers slowest_tools strip_from top_tools total}', admins),
-  line('audit', '', '{entries}', admins),
+  // the refusals of the user fill a page
+  line('audit', '', ['{entries}', '{entries next_before}'], admins),
   line('keys rotate', '', '{key_id remaining rewrapped unreadable}', admins),
   // no tokens are signed by this gateway
   line('keys rotate-signing', '', [4, 5], admins),

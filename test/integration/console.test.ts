@@ -61,10 +61,7 @@ const rights: Readonly<Record<string, readonly ViewerRole[]>> = {
   'PATCH /servers/:name/enabled': administrators,
   'DELETE /servers/:name': administrators,
   ...Object.fromEntries(
-    ['tools', 'prompts', 'resources', 'skills'].flatMap((kind) => [
-      [`PATCH /${kind}/:name/enabled`, administrators],
-      [`POST /${kind}/:name/accept`, administrators]
-    ])
+    ['tools', 'prompts', 'resources', 'skills'].map((kind) => [`PATCH /${kind}/:name/enabled`, administrators])
   ),
   'POST /tool-groups': administrators,
   'POST /tool-groups/preview': administrators,

@@ -138,7 +138,7 @@ test('DA-03 DA-04 DA-06 other sites and names reach no route of the dashboard', 
     ['PATCH', '/servers/alpha/enabled'],
     ['POST', '/tool-groups'],
     ['POST', '/tool-groups/preview'],
-    ['POST', '/tools/alpha__echo/accept']
+    ['PATCH', '/tools/alpha__echo/enabled']
   ] as const
   const foreign = [{ origin: 'http://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }]
   for (const headers of foreign) {
@@ -338,17 +338,23 @@ test('a changed or hidden text of a tool is flagged until it is accepted', async
   await app.inject({ method: 'POST', url: '/api/v0/servers/alpha/refresh' })
   const changed = await shown()
   assert.deepEqual(changed.flags, ['hidden_characters', 'changed'])
-  assert.deepEqual([changed.accepted?.description, changed.description], ['Reads', 'Reads\u200b and sends'])
+  assert.equal(changed.description, 'Reads\u200b and sends')
   assert.ok(changed.changed_at && changed.tokens > 0)
-  assert.equal((await ask(app, 'POST', '/tools/alpha__read/accept')).status, 200)
-  assert.equal((await ask(app, 'POST', '/tools/alpha__none/accept')).status, 404)
-  for (const path of ['/prompts/alpha__greet', `/resources/${encodeURIComponent('fixture://note')}`])
-    assert.equal((await ask(app, 'POST', `${path}/accept`)).status, 200, path)
+  const { items } = (await app.inject('/api/v0/definitions')).json()
+  const seen = items.map(({ server, kind, name, fingerprint }: Record<string, string>) => ({
+    ...{ server, kind, name, fingerprint }
+  }))
+  const overview = async () => (await ask(app, 'GET', '/overview')).body
+  const waiting = { kind: 'definitions_held', name: 'alpha', title: '1 definition of alpha waits for a decision' }
+  const { attention, held_count } = await overview()
+  assert.deepEqual([attention[0], held_count], [waiting, 1])
+  const { statusCode } = await app.inject({
+    ...{ method: 'POST', url: '/api/v0/definitions/accept', payload: { items: seen } }
+  })
+  assert.equal(statusCode, 204)
   const accepted = await shown()
-  assert.deepEqual(
-    [accepted.flags, accepted.accepted, accepted.changed_at],
-    [['hidden_characters'], undefined, undefined]
-  )
+  assert.deepEqual([accepted.flags, accepted.changed_at], [['hidden_characters'], undefined])
+  assert.equal((await overview()).held_count, 0)
 })
 
 test('clients of either era are seen at the endpoint that they use, by the names that they give', async (t) => {
@@ -417,12 +423,10 @@ test('what a tool says in JSON is shown as it came, numbers beyond a double incl
   await register(app, registrationOf('exact', upstream))
   const text = async () => (await app.inject('/api/dashboard/tools')).payload
   assert.ok((await text()).includes(`"input_schema":${schema()},"annotations":{"weight":0.10}}`), await text())
-  const before = schema()
   limit = '9007199254740992'
   await app.inject({ method: 'POST', url: '/api/v0/servers/exact/refresh' })
   const changed = await text()
   assert.ok(changed.includes(`"input_schema":${schema()}`), changed)
-  assert.ok(changed.includes(`"accepted":{"input_schema":${before},"annotations":{"weight":0.10}}`), changed)
   assert.deepEqual((JSON.parse(changed) as ToolsView).tools[0]?.flags, ['changed'])
 })
 

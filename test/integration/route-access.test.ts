@@ -87,6 +87,7 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'POST /api/v0/servers/{name}/refresh',
     'PUT /api/v0/servers/{name}/recording',
     'DELETE /api/v0/servers/{name}/recording',
+    'PUT /api/v0/servers/{name}/definitions',
     'GET /api/v0/server_configs',
     'POST /api/v0/catalogue/install',
     'GET /api/v0/upstream_oauth/sessions/{id}',

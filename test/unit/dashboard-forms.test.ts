@@ -14,7 +14,7 @@ const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>
     resource_count: 0,
     skill_count: 0,
     left_out_count: 0,
-    changed_count: 0,
+    held_count: 0,
     updated_at: '2026-01-01T00:00:00Z'
   },
   config_summary: { kind: transport === 'stdio' ? 'stdio' : 'http', session_mode: 'stateful', ...config }

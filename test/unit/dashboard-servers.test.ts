@@ -10,7 +10,7 @@ const server = (name: string, status: ServerView['status'], tool_count: number, 
     resource_count: 0,
     skill_count: 0,
     left_out_count: 0,
-    changed_count: 0,
+    held_count: 0,
     updated_at: '2026-01-01T00:00:00Z'
   },
   config_summary: { kind: 'stdio', session_mode: 'stateless' },

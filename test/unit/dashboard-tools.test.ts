@@ -6,7 +6,6 @@ import { promptSchema } from '../../dashboard/src/prompts/prompt-schema.ts'
 import { expandTemplate, templateVariables } from '../../dashboard/src/resources/template.ts'
 import { annotationsOf } from '../../dashboard/src/tools/annotations.ts'
 import { asCli, asCurl, asJsonRpc, invokeRequest } from '../../dashboard/src/tools/curl.ts'
-import { definitionText, diffLines, hunksOf } from '../../dashboard/src/tools/diff.ts'
 import { filterFrom, filterQuery, type ToolFilter } from '../../dashboard/src/tools/filter.ts'
 import { selectedItems, entriesOf, listItems, summary, toggleAll } from '../../dashboard/src/tools/list.ts'
 import type { ToolView } from '../../src/schemas/dashboard/tools.ts'
@@ -212,40 +211,6 @@ test('only http and https lead out of the dashboard', () => {
   ]) {
     assert.equal(safeLink(uri), undefined, uri)
   }
-})
-
-const changes = (before: string, after: string) =>
-  diffLines(before, after).map(({ change, text }) => `${{ same: ' ', added: '+', removed: '-' }[change]}${text}`)
-
-test('a diff holds the lines of both texts in their order', () => {
-  assert.deepEqual(changes('a\nb\nc\nd', 'a\nx\nc\ny\nd'), [' a', '-b', '+x', ' c', '+y', ' d'])
-  assert.deepEqual(changes('a', 'a'), [' a'])
-  assert.deepEqual(changes('', 'a'), ['-', '+a'])
-  assert.deepEqual(changes('a\na', 'a'), [' a', '-a'])
-})
-
-test('a diff of texts too long to compare tells all of it as changed', () => {
-  const long = (mark: string) => Array.from({ length: 2_100 }, (_, i) => `${mark}${i}`).join('\n')
-  assert.equal(diffLines(long('a'), long('b')).length, 4_200)
-})
-
-test('what changed is shown with a few lines around it, and how many are left out', () => {
-  const lines = Array.from({ length: 30 }, (_, i) => `line ${i}`)
-  const hunks = hunksOf(diffLines(lines.join('\n'), lines.with(5, 'new').with(20, 'other').join('\n')), 1)
-  assert.deepEqual(
-    hunks.map(({ skipped, lines: some }) => [skipped, ...some.map(({ text }) => text)]),
-    [
-      [4, 'line 4', 'line 5', 'new', 'line 6'],
-      [12, 'line 19', 'line 20', 'other', 'line 21']
-    ]
-  )
-})
-
-test('a definition is compared as an agent reads it', () => {
-  assert.equal(
-    definitionText({ title: 'T', description: 'One\ntwo', input_schema: {}, annotations: { readOnlyHint: true } }),
-    'title: T\nOne\ntwo\ninput schema {}\nannotations {\n  "readOnlyHint": true\n}'
-  )
 })
 
 test('a template of URIs becomes the URI that it stands for', () => {

@@ -2,6 +2,7 @@ import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path } from '../api.ts'
 import { useApp, useRights, useSource } from '../app-context.ts'
 import { CauseText } from '../calls/cause-text.tsx'
+import { DefinitionPolicy } from '../servers/definition-policy.tsx'
 import { LeftOutItems } from '../servers/left-out-items.tsx'
 import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
@@ -95,6 +96,7 @@ export function Server({ name, query }: PageProps) {
             <section class="panel below" aria-label="About">
               <h2>About</h2>
               <ServerFacts server={found} />
+              <DefinitionPolicy server={found} />
               <Recording server={found} />
             </section>
           </>

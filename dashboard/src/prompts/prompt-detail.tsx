@@ -29,7 +29,7 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
         <ItemTags item={prompt} />
         <span class="tag">~{count(prompt.tokens)} tokens</span>
       </div>
-      <ItemNotices kind="prompts" name={name} item={prompt} />
+      <ItemNotices kind="prompts" item={prompt} />
       <Runner
         key={name}
         name={name}

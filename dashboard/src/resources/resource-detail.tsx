@@ -53,7 +53,7 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         {size !== undefined && <span class="tag">{bytes(size)}</span>}
       </div>
       {resource.app && <AppFacts app={resource.app as JsonObject} />}
-      <ItemNotices kind="resources" name={uri} item={resource} />
+      <ItemNotices kind="resources" item={resource} />
       <Reader key={uri} uri={uri} isTemplate={isTemplate}>
         <ServerNotice item={resource} itemKind="resource" />
       </Reader>

@@ -10,9 +10,7 @@ const appearance: Readonly<
 > = {
   server_failing: { tone: 'err', href: (name) => link('server', name) },
   sign_in_needed: { tone: 'warn', href: (name) => link('server', name, { tab: 'settings' }) },
-  tool_changed: { tone: 'warn', href: (name) => link('tool', name) },
-  prompt_changed: { tone: 'warn', href: (name) => link('prompt', name) },
-  resource_changed: { tone: 'warn', href: (uri) => link('resources', '', { uri }) },
+  definitions_held: { tone: 'warn', href: (server) => link('definitions', '', { server }) },
   tool_hidden: { tone: 'err', href: (name) => link('tool', name) },
   prompt_hidden: { tone: 'err', href: (name) => link('prompt', name) },
   resource_hidden: { tone: 'err', href: (uri) => link('resources', '', { uri }) },

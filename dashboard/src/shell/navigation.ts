@@ -9,6 +9,8 @@ export interface NavigationEntry {
   readonly label: string
   readonly page: Page
   readonly count?: (overview: Overview) => number
+  /** True if the count is of what waits for somebody. */
+  readonly isWaiting?: true
   /** Pages below this one. */
   readonly within?: readonly Page[]
 }
@@ -29,6 +31,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
   {
     heading: 'Observe',
     entries: [
+      { label: 'Definitions', page: 'definitions', count: (o) => o.held_count, isWaiting: true },
       { label: 'Calls', page: 'calls', within: ['call'] },
       { label: 'Approvals', page: 'approvals', within: ['approval'], count: (o) => o.approval_count },
       { label: 'Diagnostics', page: 'diagnostics', count: (o) => o.attention_count }

@@ -7,6 +7,7 @@ const needs: Readonly<Partial<Record<Page, keyof Viewer['may']>>> = {
   'catalogue-server': 'audit',
   'new-server': 'administer',
   'new-group': 'administer',
+  definitions: 'audit',
   diagnostics: 'audit',
   people: 'audit',
   person: 'audit',

@@ -21,7 +21,7 @@ interface EntryProps {
   readonly overview: Overview | undefined
 }
 
-function Entry({ entry: { label, page, within = [], count: counted }, route, overview }: EntryProps) {
+function Entry({ entry: { label, page, within = [], count: counted, isWaiting }, route, overview }: EntryProps) {
   const isCurrent = route.page === page
   const isWithin = within.some((each) => each === route.page)
   const number = overview && counted?.(overview)
@@ -29,7 +29,7 @@ function Entry({ entry: { label, page, within = [], count: counted }, route, ove
     <li>
       <a href={link(page)} aria-current={isCurrent ? 'page' : isWithin ? 'true' : undefined}>
         {label}
-        {number ? <span class="num">{count(number)}</span> : null}
+        {number ? <span class={isWaiting ? 'num waits' : 'num'}>{count(number)}</span> : null}
       </a>
     </li>
   )

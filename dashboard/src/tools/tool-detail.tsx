@@ -34,12 +34,11 @@ export function ToolDetail({ tool, tab }: { tool: ToolView; tab: string | undefi
   const offered = tabs.filter(({ id }) => call || id !== 'try')
   const [first] = offered
   const current = offered.find(({ id }) => id === tab)?.id ?? first!.id
-  const { canonical_name: name } = tool
   return (
     <section class="det" aria-labelledby="tool-name">
       <ItemHead kind="tools" item={tool} id="tool-name" />
       <ToolFacts tool={tool} />
-      <ItemNotices kind="tools" name={name} item={tool} />
+      <ItemNotices kind="tools" item={tool} />
       <Tabs
         label="Tool views"
         tabs={offered}

@@ -1,12 +1,13 @@
 import type { Cli } from '../io/cli.ts'
-import { Failure, usage } from '../io/failure.ts'
+import { EXIT, Failure, usage } from '../io/failure.ts'
 import { DECLARED } from '../io/kinds.ts'
 import { combineExitCodes, isFatal } from '../apply/exit-codes.ts'
 import type { Change, Result } from '../apply/plan.ts'
 import { planView } from '../apply/plan-view.ts'
 import { confirm } from '../io/prompt.ts'
 import type { Action } from '../io/runner.ts'
-import { planSteps, readPlanContext, type Step } from '../apply/steps.ts'
+import { checkHeld } from '../apply/pins.ts'
+import { planSteps, readPlanContext, type PlanContext, type Step } from '../apply/steps.ts'
 
 interface Flags {
   readonly file: string
@@ -65,7 +66,26 @@ export const apply: Action<Flags> = async (cli, _args, { file, prune = false, dr
   const { results, failures } = await execute(cli, steps)
   await show(results)
   cli.note(steps.length === 0 ? `no changes: all ${unchanged} match the files` : summary(results, unchanged))
-  return combineExitCodes(failures)
+  return combineExitCodes([...failures, ...(await heldFailures(cli, context, failures))])
+}
+
+/** Reports what is held of servers whose files have pins, whether or not they have just been changed. */
+async function heldFailures(cli: Cli, { desired }: PlanContext, failures: readonly Failure[]): Promise<Failure[]> {
+  if (failures.some(isFatal)) return []
+  const found: Failure[] = []
+  for (const { kind, name, input } of desired) {
+    if (kind !== 'server' || input.value.pins === undefined) continue
+    try {
+      await checkHeld(cli, name)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      // the server may not be there, which was reported before
+      if (error.exitCode !== EXIT.held) continue
+      cli.warn(`server "${name}": ${error.message}`, error.hint)
+      found.push(error)
+    }
+  }
+  return found
 }
 
 function summary(results: readonly Result[], unchanged: number): string {

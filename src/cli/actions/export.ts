@@ -6,6 +6,7 @@ import { mapSecrets, type ToolOverrides } from '../../domain/overrides/tool-over
 import type { Cli } from '../io/cli.ts'
 import { FOLDERS } from '../apply/desired.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
+import type { Lock } from '../../schemas/definition.ts'
 import type { FileKind } from '../io/kinds.ts'
 import type { Records } from '../output/records.ts'
 import type { Action } from '../io/runner.ts'
@@ -16,6 +17,7 @@ import { namesView } from '../output/views.ts'
 interface Flags {
   readonly dir: string
   readonly withSecrets?: boolean
+  readonly pins?: boolean
 }
 
 type File = readonly [path: string, text: string]
@@ -30,15 +32,22 @@ async function checkEmpty(folder: string): Promise<void> {
 }
 
 /** Reads the configurations of servers with their switches. */
-async function readServers(cli: Cli): Promise<Config[]> {
+async function readServers(cli: Cli, withPins: boolean): Promise<Config[]> {
   const servers: Config[] = []
-  for (const config of (await cli.api.get<readonly Config[]>('/api/v0/server_configs')).body)
-    servers.push({ ...config, ...switchMembers(await readSwitches(cli, config.name)) })
+  const lock = withPins ? (await cli.api.get<Lock>('/api/v0/definitions/lock')).body.servers : {}
+  for (const config of (await cli.api.get<readonly Config[]>('/api/v0/server_configs')).body) {
+    const pins = withPins ? { pins: lock[config.name]?.pins ?? {} } : {}
+    servers.push({ ...config, ...switchMembers(await readSwitches(cli, config.name)), ...pins })
+  }
   return servers
 }
 
-async function collect(cli: Cli, references: References, keepSecrets: boolean): Promise<File[]> {
-  const servers = await readServers(cli)
+async function collect(
+  cli: Cli,
+  references: References,
+  { withSecrets: keepSecrets = false, pins = false }: Flags
+): Promise<File[]> {
+  const servers = await readServers(cli, pins)
   const list = async <T extends object = Config>(kind: FileKind) => (await listDeclared<T>(cli, kind)) ?? []
   const groups = await list<Records['group']>('group')
   const [clients, users] = [await list('client'), await list('user')]
@@ -82,10 +91,11 @@ async function write(folder: string, [path, text]: File): Promise<string> {
   return target
 }
 
-export const exportAll: Action<Flags> = async (cli, _args, { dir, withSecrets = false }) => {
+export const exportAll: Action<Flags> = async (cli, _args, flags) => {
+  const { dir } = flags
   await checkEmpty(dir)
   const references = createReferences()
-  const files = await collect(cli, references, withSecrets)
+  const files = await collect(cli, references, flags)
   const names = references.names()
   if (names.length > 0) files.push(['secrets.env.example', names.map((name) => `${name}=\n`).join('')])
   const written: string[] = []

@@ -60,6 +60,7 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
       'description',
       'session_mode',
       'trusted_annotations',
+      'definitions',
       ...transportMembers
     ])
     const apps = value.apps === false ? { apps: false } : {}

@@ -13,6 +13,7 @@ import type { InputObject } from '../io/input.ts'
 import { resolveToken } from '../io/secret.ts'
 import { readCurrent } from './state.ts'
 import { readSwitches, setSwitches, currentSwitches } from './switches.ts'
+import { comparePins, type PinsOfFile } from './pins.ts'
 import { replacementToken } from './tokens.ts'
 
 /** A change and the function that makes it. */
@@ -35,13 +36,19 @@ async function planServer({ cli, current }: PlanContext, desired: DesiredResourc
   const isSame = old !== undefined && diffResource(kind, name, old, body) === undefined
   const oldSwitches = old && switches ? currentSwitches(switches, await readSwitches(cli, name)) : {}
   const oldState = old && { ...old, ...oldSwitches }
-  const change = diffResource(kind, name, oldState, { ...body, ...switches })
+  const pins = input.value.pins as PinsOfFile | undefined
+  const pinned = old && pins ? await comparePins(cli, name, pins) : undefined
+  const change = diffResource(kind, name, oldState && { ...oldState, ...(pinned && { pins: pinned.before }) }, {
+    ...body,
+    ...switches,
+    ...(old ? pinned && { pins: pinned.after } : pins && { pins })
+  })
   if (!change) return undefined
   const path = old ? declaredPath(kind, name) : DECLARED.server.path
   return {
     ...change,
     async run() {
-      if (!isSame) await sendServer(cli, old ? 'PUT' : 'POST', path, input.value)
+      if (!isSame || pinned) await sendServer(cli, old ? 'PUT' : 'POST', path, input.value)
       await setSwitches(cli, name, switches)
     }
   }

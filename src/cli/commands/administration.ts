@@ -91,6 +91,7 @@ export function addAdministration(program: Command, run: Runner): void {
     .description('Export servers, groups, clients and users to files, with secrets as references to variables')
     .option('-d, --dir <folder>', 'target folder, new or empty', 'towpath-export')
     .option('--with-secrets', 'include the secrets of servers')
+    .option('--pins', 'include the fingerprints of accepted definitions')
     .action(run(async () => (await import('../actions/export.ts')).exportAll))
 
   program

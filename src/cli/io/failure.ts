@@ -10,6 +10,7 @@ export const EXIT = {
   conflict: 5,
   unreachable: 6,
   toolError: 7,
+  held: 8,
   interrupted: 130
 } as const
 

@@ -6,6 +6,7 @@ import type { Catalog, CatalogGroup, Item, CatalogServer } from '../../catalog/c
 import { partsOf } from '../../catalog/group-parts.ts'
 import { scopeFor } from '../../catalog/scope.ts'
 import { listTokensOf } from '../../catalog/token-budget.ts'
+import { heldCountsOf } from '../definitions/definitions.ts'
 import { namesIn } from '../groups.ts'
 import { leftOutCount } from '../../catalog/items/left-out.ts'
 import { restName } from '../item-records.ts'
@@ -18,6 +19,15 @@ function serverAttention({ name, status, status_since: since, last_error: detail
   return status === 'failing'
     ? [{ kind: 'server_failing', title: `${name} is failing`, ...about }]
     : [{ kind: 'sign_in_needed', title: `${name} needs a sign-in`, ...about }]
+}
+
+/** Returns a single entry per server, whatever its number of held definitions. */
+function heldAttention(server: CatalogServer): Attention[] {
+  const counts = heldCountsOf(server)
+  const count = counts.new + counts.changed
+  if (count === 0) return []
+  const title = `${count} ${count === 1 ? 'definition' : 'definitions'} of ${server.name} ${count === 1 ? 'waits' : 'wait'} for a decision`
+  return [{ kind: 'definitions_held', name: server.name, title }]
 }
 
 const MAX_NAMED = 3
@@ -37,14 +47,9 @@ function leftOutAttention({ name, leftOut }: CatalogServer): Attention[] {
 const createItemAttention =
   (what: 'tool' | 'prompt' | 'resource', nameOf: (item: Item) => string) =>
   (item: Item): Attention[] => {
-    const { state, changedAt } = item.stored.present ?? item.stored
+    if (!factsOf(item).isHidden) return []
     const name = nameOf(item)
-    const found: Attention[] = []
-    if (state === 'changed')
-      found.push({ kind: `${what}_changed`, name, title: `${name} has changed`, since: changedAt })
-    if (factsOf(item).isHidden)
-      found.push({ kind: `${what}_hidden`, name, title: `${name} contains hidden characters` })
-    return found
+    return [{ kind: `${what}_hidden`, name, title: `${name} contains hidden characters` }]
   }
 
 const toolAttention = createItemAttention('tool', ({ publicName }) => publicName)
@@ -91,6 +96,7 @@ export function attentionOf(catalog: Catalog, servers: readonly ServerView[]): A
   const all = (kind: ItemKind) => enabled.flatMap((server) => server.items(kind))
   return [
     ...servers.flatMap(serverAttention),
+    ...catalog.servers.flatMap(heldAttention),
     ...all('tool').flatMap(toolAttention),
     ...all('prompt').flatMap(promptAttention),
     ...[...all('resource'), ...all('template')].flatMap(resourceAttention(catalog)),

@@ -18,17 +18,15 @@ import { ownCalls } from '../own-calls.ts'
 import { boundIssuer } from '../../upstream/oauth/bound-issuer.ts'
 import { groupOf } from '../../catalog/endpoint.ts'
 import { secretsOrNone } from '../readable-secrets.ts'
-import { anyByName } from '../../catalog/item-lookup.ts'
 import { permitOf } from '../../catalog/scope.ts'
 import { configTarget, type Target } from '../../upstream/transports.ts'
 import type { ActiveClient, ClientActivity } from '../../observe/client-activity.ts'
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
-import type { Definitions } from '../definitions.ts'
 import type { Groups } from '../groups.ts'
 import { itemViewFor, serverDetailsFor, serverViewFor } from './for-caller.ts'
 import { effectiveOf, previewOf, tokensOf, type EffectiveTools } from './groups.ts'
-import { promptView, resourceView, reviewedItem, skillView, templateView, toolText } from './items.ts'
+import { promptView, resourceView, skillView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
 import { runTrial } from './trial.ts'
@@ -42,7 +40,6 @@ export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> 
   readonly registry: Registry
   readonly attempts: Attempts
   readonly groups: Pick<Groups, 'visible'>
-  readonly definitions: Pick<Definitions, 'accept'>
   readonly events: DashboardEvents
   readonly clientActivity: ClientActivity
   catalog(): Catalog
@@ -99,25 +96,13 @@ export interface Dashboard {
   /** Connects to a registered server and reads its lists. Throws 404. */
   testServer(caller: Caller, name: string): Promise<ServerTrial>
   tryConfig(caller: Caller, config: ServerConfig): Promise<ServerTrial>
-  /** Accepts the current definition of an item. Throws 404. */
-  acceptDefinition(caller: Caller, kind: ItemKind, name: string): Promise<void>
   /** Returns the complete configuration for an update, including the kept secrets. Throws 400 and 404. */
   completeUpdate(name: string, update: ServerUpdate): ServerInput
 }
 
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const {
-    registry,
-    attempts,
-    definitions,
-    catalog,
-    events,
-    clientActivity,
-    targetOf,
-    readOffer,
-    readRegistered,
-    findCommand
-  } = options
+  const { registry, attempts, catalog, events, clientActivity, targetOf, readOffer, readRegistered, findCommand } =
+    options
   const views = createServerViews({ ...options, secretsOf: (stored) => secretsOrNone(registry, stored) })
 
   const shown = createVisibleParts(catalog)
@@ -131,7 +116,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const itemsOf = <T>(caller: Caller, kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
     shown.servers(caller).flatMap((server) => {
       const status = views.status(server)
-      return shown.items(caller, server, kind).map((item) => view(reviewedItem(caller, item), status))
+      return shown.items(caller, server, kind).map((item) => view(item, status))
     })
   const viewOf = (caller: Caller, server: CatalogServer, figures: CallFigures | undefined): ServerView => ({
     ...views.view(server, figures),
@@ -207,13 +192,6 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const target = configTarget(config)
       const read = () => attempts.run(caller, 'server.dry_run', target, readOffer)
       return runTrial(target, { read, stderr: target.tail.lines })
-    },
-
-    async acceptDefinition(caller, kind, name) {
-      const item = anyByName(catalog(), kind, name)
-      if (!item) throw notFound(kind, name)
-      const { canonical: fingerprint } = item.stored
-      await definitions.accept(caller, [{ server: item.server.name, kind, name: item.name, fingerprint }])
     },
 
     completeUpdate(name, update) {

@@ -20,7 +20,7 @@ function viewForUsers({ name, description, transport, enabled, status, ...view }
     ...{ name, transport, enabled, status, tool_count, prompt_count, resource_count, skill_count, updated_at },
     ...(description === undefined ? {} : { description }),
     left_out_count: 0,
-    changed_count: 0,
+    held_count: 0,
     config_summary: { kind: config_summary.kind, session_mode: config_summary.session_mode }
   }
 }
@@ -35,10 +35,9 @@ export function serverViewFor(caller: Caller, view: ServerView): ServerView {
 export function serverDetailsFor(caller: Caller, details: ServerDetails): ServerDetails {
   if (isAdministrator(caller)) return details
   if (caller.kind !== 'user') return { ...withoutOutput(caller, details), stderr: [] }
-  const { registered_at, server_info, instructions } = details
+  const { registered_at, instructions } = details
   return {
     ...viewForUsers(details),
-    ...(server_info === undefined ? {} : { server_info }),
     ...(instructions === undefined ? {} : { instructions }),
     registered_at,
     left_out: [],
@@ -53,13 +52,12 @@ export function serverDetailsFor(caller: Caller, details: ServerDetails): Server
 /** Members of an item's view that only reviewers of definitions read. */
 interface Reviewed {
   readonly flags: Flag[]
-  readonly accepted?: unknown
   readonly changed_at?: string
 }
 
 /** Returns an item's view as the caller may read it: users get no review of its definition. */
 export function itemViewFor<View extends Reviewed>(caller: Caller, view: View): View {
   if (caller.kind !== 'user') return view
-  const { accepted: _accepted, changed_at: _at, ...shown } = view
+  const { changed_at: _at, ...shown } = view
   return { ...shown, flags: view.flags.filter((flag) => flag !== 'changed') } as unknown as View
 }

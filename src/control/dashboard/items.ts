@@ -7,7 +7,7 @@ import type { ResourceView, TemplateView } from '../../schemas/dashboard/resourc
 import type { SkillView } from '../../schemas/dashboard/skills.ts'
 import type { Flag } from '../../schemas/dashboard/shared.ts'
 import type { ServerStatus } from '../../schemas/server-status.ts'
-import type { Catalog, Item, CatalogServer } from '../../catalog/catalog.ts'
+import type { Catalog, Item } from '../../catalog/catalog.ts'
 import type { SkillEntry } from '../../catalog/items/skill-entry.ts'
 import { members } from '../../json/json.ts'
 import { restName } from '../item-records.ts'
@@ -25,13 +25,6 @@ interface ItemFacts {
 }
 
 const facts = new WeakMap<StoredItem, ItemFacts>()
-
-/**
- * Returns the item as the caller reviews it: administrators and auditors see the present definition beside the accepted
- * one, users what is served.
- */
-export const reviewedItem = (caller: Caller, item: Item): Item =>
-  caller.kind === 'user' || item.stored.present === undefined ? item : { ...item, stored: item.stored.present }
 
 function parse(definition: string): Members {
   const value: unknown = JSON.parse(definition)
@@ -61,9 +54,15 @@ export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicNam
   return found
 }
 
-const flagsOf = ({ stored, problem }: Item, { isHidden }: ItemFacts): Flag[] => [
+/** Returns since when the server's definition differs from the accepted one; undefined if it does not. */
+function changedSince({ stored }: Item): string | undefined {
+  const { state, changedAt } = stored.present ?? stored
+  return state === 'changed' ? changedAt : undefined
+}
+
+const flagsOf = ({ problem }: Item, { isHidden }: ItemFacts, changedAt: string | undefined): Flag[] => [
   ...(isHidden ? (['hidden_characters'] as const) : []),
-  ...(stored.state === 'changed' ? (['changed'] as const) : []),
+  ...(changedAt === undefined ? [] : (['changed'] as const)),
   ...(problem === undefined ? [] : (['unusable'] as const))
 ]
 
@@ -72,6 +71,7 @@ function commonMembers(item: Item, server_status: ServerStatus) {
   const { server, stored, problem } = item
   const known = factsOf(item)
   const { definition, tokens } = known
+  const changedAt = changedSince(item)
   return {
     server: server.name,
     ...textMember('title', definition.title),
@@ -80,8 +80,8 @@ function commonMembers(item: Item, server_status: ServerStatus) {
     server_enabled: server.enabled,
     server_status,
     tokens,
-    ...(stored.state === 'changed' ? { changed_at: stored.changedAt } : {}),
-    flags: flagsOf(item, known),
+    ...(changedAt === undefined ? {} : { changed_at: changedAt }),
+    flags: flagsOf(item, known, changedAt),
     ...(problem === undefined ? {} : { problem: problem.reason })
   }
 }
@@ -104,27 +104,13 @@ const verbatim = (definition: string): string[] =>
 const memberText = (known: Members): string => JSON.stringify(known).slice(1, -1)
 const joinMembers = (parts: readonly string[]): string => `{${parts.filter(Boolean).join(',')}}`
 
-const acceptedText = (definition: string): string => {
-  const { title, description } = parse(definition)
-  return joinMembers([
-    memberText({ ...textMember('title', title), ...textMember('description', description) }),
-    ...verbatim(definition)
-  ])
-}
-
 /** Returns a `ToolView` as JSON text, as the caller may read it. */
 export function toolText(item: Item, status: ServerStatus, caller: Caller): string {
   const { definition } = item.stored
-  const accepted = caller.kind === 'user' ? null : item.stored.accepted
   const common = itemViewFor(caller, commonMembers(item, status))
   const known = { name: item.alias, canonical_name: item.publicName, ...common }
   const isBare = !isObject(factsOf(item).definition.inputSchema)
-  return joinMembers([
-    memberText(known),
-    ...verbatim(definition),
-    isBare ? '"input_schema":{}' : '',
-    accepted === null ? '' : `"accepted":${acceptedText(accepted)}`
-  ])
+  return joinMembers([memberText(known), ...verbatim(definition), isBare ? '"input_schema":{}' : ''])
 }
 
 const toArgument = (argument: unknown) => {
@@ -139,42 +125,23 @@ const toArgument = (argument: unknown) => {
 
 const argumentsOf = ({ arguments: list }: Members) => (Array.isArray(list) ? list.map(toArgument) : [])
 
-const promptAs = (definition: Members) => ({
-  ...textMember('title', definition.title),
-  ...textMember('description', definition.description),
-  arguments: argumentsOf(definition)
-})
-
 export function promptView(item: Item, status: ServerStatus): PromptView {
-  const { accepted } = item.stored
   return {
     name: item.alias,
     canonical_name: item.publicName,
     ...commonMembers(item, status),
-    arguments: argumentsOf(factsOf(item).definition),
-    ...(accepted === null ? {} : { accepted: promptAs(parse(accepted)) })
+    arguments: argumentsOf(factsOf(item).definition)
   }
 }
 
-const resourceAs = ({ name, title, description, mimeType, annotations, size }: Members) => ({
-  ...textMember('name', name),
-  ...textMember('title', title),
-  ...textMember('description', description),
-  ...textMember('mime_type', mimeType),
-  ...objectMember('annotations', annotations),
-  ...(typeof size === 'number' ? { size } : {})
-})
-
 const resourceMembers = (item: Item, status: ServerStatus) => {
   const { name, mimeType, annotations, _meta: meta } = factsOf(item).definition
-  const { accepted } = item.stored
   return {
     name: typeof name === 'string' ? name : item.name,
     ...commonMembers(item, status),
     ...textMember('mime_type', mimeType),
     ...objectMember('annotations', annotations),
-    ...objectMember('app', isObject(meta) ? meta.ui : undefined),
-    ...(accepted === null ? {} : { accepted: resourceAs(parse(accepted)) })
+    ...objectMember('app', isObject(meta) ? meta.ui : undefined)
   }
 }
 
@@ -203,7 +170,3 @@ export function skillView(catalog: Catalog, item: Item, status: ServerStatus): S
     ...(resources === 'dynamic' ? {} : { files: resources.length })
   }
 }
-
-/** Counts the items of a server whose definition differs from the accepted one. */
-export const countChanged = ({ present }: CatalogServer): number =>
-  present.items.filter(({ state }) => state === 'changed').length

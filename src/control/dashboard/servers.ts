@@ -1,3 +1,5 @@
+import { definitionPolicyOf } from '../../catalog/served-definitions.ts'
+import type { DefinitionPolicy } from '../../domain/definitions/kinds.ts'
 import type { ServerSecrets, StoredServer } from '../../registry/model/model.ts'
 import type { ConfigSummary, ServerDetails, ServerStats, ServerView } from '../../schemas/dashboard/servers.ts'
 import type { ServerStatus } from '../../schemas/server-status.ts'
@@ -7,7 +9,7 @@ import { leftOutCount } from '../../catalog/items/left-out.ts'
 import type { HealthTracker } from './server-health.ts'
 import type { SessionCounts } from '../../upstream/sessions/upstream-sessions.ts'
 import { recordingMember } from '../server-records.ts'
-import { countChanged } from './items.ts'
+import { heldCountsOf } from '../definitions/definitions.ts'
 import { statusOf } from './statuses.ts'
 import { summaryOf } from './summary.ts'
 
@@ -20,6 +22,8 @@ export interface ServerViewsOptions {
   /** Returns the last lines on stderr of a server's processes, the newest last. */
   stderr(server: string): readonly string[]
   sessions(id: string): SessionCounts
+  /** Policy for definitions of servers without one of their own. */
+  readonly definitionPolicy: DefinitionPolicy
 }
 
 /** Views of servers for the dashboard. Built member by member here and nowhere else, so that no secret can slip in. */
@@ -44,9 +48,9 @@ function statsOf(name: string, { servers, strip_from }: CallFigures): ServerStat
   return { ...row, from: strip_from }
 }
 
-function protocolOf({ negotiation }: StoredServer): Partial<ServerDetails> {
+function protocolOf({ stored: { negotiation }, instructions }: CatalogServer): Partial<ServerDetails> {
   if (!negotiation) return {}
-  const { modern, legacy, hasSessions, checkedAt, serverInfo, capabilities, instructions } = negotiation
+  const { modern, legacy, hasSessions, checkedAt, serverInfo, capabilities } = negotiation
   return {
     protocol: {
       ...(modern === null ? {} : { modern }),
@@ -102,7 +106,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       resource_count: server.items('resource').length + server.items('template').length,
       skill_count: server.items('skill').length,
       left_out_count: leftOutCount(server.leftOut),
-      changed_count: countChanged(server),
+      held_count: heldCountsOf(server).new + heldCountsOf(server).changed,
       ...discoveredAt(server),
       updated_at: updatedAt,
       ...recordingMember(stored),
@@ -118,7 +122,8 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     const redact = redactorOf(stored)
     return {
       ...view(server, stats),
-      ...protocolOf(stored),
+      ...protocolOf(server),
+      definition_policy: definitionPolicyOf(stored, options.definitionPolicy),
       left_out: [...(server.leftOut?.items ?? [])],
       ...(stored.issuer === null ? {} : { issuer: stored.issuer }),
       registered_at: stored.registeredAt,

@@ -128,6 +128,13 @@ export const definitions = {
       'Last contact with a server by this process: 1 succeeded, 0 failed or a sign-in is needed. Only enabled servers that were contacted',
     labels: { ...server }
   },
+  heldDefinitions: {
+    name: 'towpath_definitions_held',
+    type: 'gauge',
+    about:
+      'Definitions of a server that wait for a decision. 0 where its policy is `follow`',
+    labels: { ...server }
+  },
   sessions: {
     name: 'towpath_sessions',
     type: 'gauge',

@@ -60,6 +60,7 @@ type EventLoopDelay = ReturnType<typeof createEventLoopDelay>
 function observeState(meter: Meter, { gateway, logs, database }: Sources, delay: EventLoopDelay): void {
   const breaker = gaugeOf(meter, definitions.breaker)
   const serverUp = gaugeOf(meter, definitions.serverUp)
+  const held = gaugeOf(meter, definitions.heldDefinitions)
   const sessions = gaugeOf(meter, definitions.sessions)
   const streams = gaugeOf(meter, definitions.streams)
   const spares = gaugeOf(meter, definitions.spares)
@@ -81,6 +82,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       result.observe(spares, ready, { mcp_server_name: server, transport })
     for (const [server, isHealthy] of stats.health)
       result.observe(serverUp, isHealthy ? 1 : 0, { mcp_server_name: server })
+    for (const [server, count] of stats.heldDefinitions) result.observe(held, count, { mcp_server_name: server })
     result.observe(sessions, stats.sessions)
     result.observe(streams, stats.streams)
     result.observe(processes, stats.processes)
@@ -119,7 +121,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       result.observe(cpu, (user + system) / 1e6)
     },
     [
-      ...[breaker, serverUp, sessions, streams, spares, processes, queue, version, tokens],
+      ...[breaker, serverUp, held, sessions, streams, spares, processes, queue, version, tokens],
       ...[eventLoop, pool, memory, cpu, lostRows]
     ]
   )

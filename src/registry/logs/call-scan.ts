@@ -28,6 +28,7 @@ export const listColumns = [
   'error',
   'request_id',
   'oauth_client',
+  'held_since',
   'scopes'
 ] as const
 

@@ -50,19 +50,20 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
       at, kind, caller_kind, caller, client, endpoint, via, client_protocol, server, server_protocol, session_mode, item,
       outcome, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in, request_bytes, response_bytes, error,
       request_id, arguments, result, stderr, oauth_client,
-      scopes
+      scopes, held_since
     )
     select
       to_timestamp(at / 1000), ${orDefault('kind')}, ${orDefault('caller_kind')}, ${orDefault('caller')}, client,
       ${orDefault('endpoint')}, via, client_protocol, server, server_protocol, session_mode, item,
       ${orDefault('outcome')}, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
-      request_bytes, response_bytes, error, request_id, arguments, result, stderr, oauth_client, scopes
+      request_bytes, response_bytes, error, request_id, arguments, result, stderr, oauth_client, scopes,
+      held_since
     from json_to_recordset(${JSON.stringify(rows)}::json) as r(
       at double precision, kind text, caller_kind text, caller text, client text, endpoint text, via text,
       client_protocol text, server text, server_protocol text, session_mode text, item text, outcome text,
       total_ms real, upstream_ms real, queue_ms integer, start_ms integer, initialize_ms integer, ended_in text,
       request_bytes integer, response_bytes integer, error text, request_id text, arguments text, result text,
-      stderr text, oauth_client text, scopes text
+      stderr text, oauth_client text, scopes text, held_since timestamptz
     )`.execute(db)
 }
 
@@ -139,7 +140,7 @@ export async function findCall(db: Db, id: string): Promise<CallEntry | undefine
 
 type Nullable<T> = { [K in keyof T]: T[K] | null }
 
-type Row = Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }
+type Row = Nullable<Omit<CallEntry, 'at' | 'held_since'>> & { readonly at: Date; readonly held_since: Date | null }
 
 /** Restores the values that a row omits because they are implied. */
 function impliedValues({ via, client_protocol, server_protocol, session_mode, upstream_ms, ended_in }: Row) {
@@ -154,7 +155,8 @@ function impliedValues({ via, client_protocol, server_protocol, session_mode, up
 
 /** Converts a row to an entry; null members are omitted. */
 function toEntry(row: Row): CallEntry {
-  const members = { ...row, ...impliedValues(row), at: row.at.toISOString() }
+  const held_since = row.held_since?.toISOString() ?? null
+  const members = { ...row, ...impliedValues(row), at: row.at.toISOString(), held_since }
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as unknown as CallEntry
 }
 

@@ -413,6 +413,8 @@ export interface Tables {
     result: string | null
     oauth_client: string | null
     scopes: string | null
+    /** Since when the server's definition of the item was held as the call failed; null if it was not */
+    held_since: Date | null
   }
 }
 

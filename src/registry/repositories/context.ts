@@ -25,6 +25,17 @@ export interface WriteContext {
   readonly actor: string
   /** Adds an audit row of its own for a consequence of the change, which must have an effect. */
   readonly recordConsequence: (consequence: Consequence) => void
+  /** Tells of definitions that are held since this write, once it is committed. */
+  readonly recordHold: (hold: Hold) => void
+}
+
+/** Definitions of a server that are held since a write: fingerprints by kind and name */
+export interface Hold {
+  readonly server: string
+  /** Of accepted definitions */
+  readonly before: Readonly<Record<string, string>>
+  /** Of present definitions */
+  readonly after: Readonly<Record<string, string>>
 }
 
 /** A consequence of a change, with its own action and target in the audit log */

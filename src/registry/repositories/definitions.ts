@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { AppError } from '../../lib/errors.ts'
+import type { DefinitionPolicy } from '../../domain/definitions/kinds.ts'
 import { spellFingerprint } from '../../domain/definitions/canonical.ts'
 import type { Negotiation, ServerSettings } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
@@ -94,6 +95,28 @@ async function noteOrigin(db: Db, serverId: string): Promise<void> {
 }
 
 /**
+ * Sets the policy of a server for definitions; null: that of the gateway. The server is not contacted. Throws a 404
+ * AppError for an unknown server.
+ */
+async function setPolicy(
+  { db, version, recordEffect }: Pick<WriteContext, 'db' | 'version' | 'recordEffect'>,
+  name: string,
+  policy: DefinitionPolicy | null
+): Promise<void> {
+  const { id } = await findServer(db, name)
+  const row = await db.selectFrom('servers').select('settings').where('id', '=', id).executeTakeFirstOrThrow()
+  const { definitions: before = null, ...rest } = JSON.parse(row.settings) as ServerSettings
+  if (before === policy) return
+  const settings: ServerSettings = { ...rest, ...(policy === null ? {} : { definitions: policy }) }
+  await db
+    .updateTable('servers')
+    .set({ settings: JSON.stringify(settings), ...revisionColumns(version) })
+    .where('id', '=', id)
+    .execute()
+  recordEffect({ before: { definitions: before }, after: { definitions: policy } })
+}
+
+/**
  * Creates the repository of decisions on definitions for a write. Each decides on all or none: if the server has changed
  * one of them since it was seen, a 409 AppError names it. Throws a 404 AppError for an unknown server.
  */
@@ -125,6 +148,8 @@ export function createDefinitionRepository({ db, version, actor, recordEffect }:
     recordEffect({ before: { [member]: Object.fromEntries(before) }, after: { [member]: Object.fromEntries(after) } })
   }
   return {
+    setPolicy: (server: string, policy: DefinitionPolicy | null) =>
+      setPolicy({ db, version, recordEffect }, server, policy),
     /** The present definitions become the accepted ones. */
     accept: (seen: readonly SeenDefinition[]) => decide(seen, acceptIn(db, actor), true),
     /** The definitions stay held, and need no attention until the server changes them again. */

@@ -5,7 +5,15 @@ import { findServer, revisionColumns, type WriteContext } from './context.ts'
 import { instructionsDefinition } from '../../domain/definitions/canonical.ts'
 import type { ItemKind, OfferedItem, UpstreamOffer } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
-import { createComparison, isNewlyHeld, keyOf, type DefinitionRef, type Pins, type ReadDefinition } from './pins.ts'
+import {
+  createComparison,
+  isNewlyHeld,
+  keyOf,
+  seedPins,
+  type DefinitionRef,
+  type Pins,
+  type ReadDefinition
+} from './pins.ts'
 
 /**
  * Item of a server, identified by its kind and its name in the upstream: a tool's or prompt's name, a resource's `uri`,
@@ -64,7 +72,8 @@ export async function storeItems(
   const compare = createComparison(known.size === 0, pins)
   const read = new Map([...positioned].map(([key, item]) => [key, compare(item, known.get(key))]))
   const readOf = (item: DefinitionRef) => read.get(keyOf(item))!
-  const isSettled = (item: PositionedItem) => before(item)!.state === readOf(item).state
+  const isSettled = (item: PositionedItem) =>
+    before(item)!.state === readOf(item).state && before(item)!.pinned === readOf(item).pinned
 
   const removed = [...known.values()].filter((item) => isListed(item) && !positioned.has(keyOf(item)))
   const added = [...positioned.values()].filter((item) => !isListed(before(item)))
@@ -81,6 +90,7 @@ export async function storeItems(
     [...added, ...changed, ...decided, ...moved].map((item) => ({ ...item, ...readOf(item) })),
     actor
   )
+  if (pins) await seedAbsent(db, serverId, pins, positioned)
   const count = removed.length + added.length + changed.length + decided.length + moved.length
   return {
     added: toRefs(added),
@@ -236,11 +246,27 @@ async function markUnlisted(db: Db, serverId: string, items: readonly Definition
   const gone = sql`unnest(${items.map((item) => item.kind)}::text[], ${items.map((item) => item.name)}::text[]) as gone (kind, name)`
   await sql`update items set position = null, changed_at = now() from ${gone}
     where items.server_id = ${serverId} and items.kind = gone.kind and items.name = gone.name`.execute(db)
+  await forgetOldest(db, serverId)
+}
+
+/** Deletes the unlisted items of a server that disappeared first. */
+async function forgetOldest(db: Db, serverId: string): Promise<void> {
   await sql`delete from items using (
       select kind, name from items where server_id = ${serverId} and position is null and enabled
       order by changed_at desc, kind, name offset ${MAX_UNLISTED}
     ) as old
     where items.server_id = ${serverId} and items.kind = old.kind and items.name = old.name`.execute(db)
+}
+
+/** Keeps the pins of items that the upstream does not list, in case they come. */
+async function seedAbsent(
+  db: Db,
+  serverId: string,
+  pins: Pins,
+  listed: { readonly has: (key: string) => boolean }
+): Promise<void> {
+  await seedPins(db, serverId, Object.fromEntries(Object.entries(pins).filter(([key]) => !listed.has(key))))
+  await forgetOldest(db, serverId)
 }
 
 /** Inserts or updates items, passing one array per column because a statement takes at most 65,535 parameters. */

@@ -101,18 +101,29 @@ export async function restorePins(db: Db, id: string, name: string): Promise<voi
 }
 
 /** Accepts exactly the definitions with these fingerprints, before the lists of the server have been read. */
-export async function seedPins(db: Db, id: string, pins: Pins): Promise<void> {
+export const seedFirstPins = (db: Db, id: string, pins: Pins): Promise<void> =>
   // the instructions are known even if they have no pin: what is known is no baseline
-  const seeds = [[`${INSTRUCTIONS} ${INSTRUCTIONS}`, null] as const, ...Object.entries(pins)]
-  const refs = new Map(seeds.map(([ref, pinned]) => [ref, { ...splitKey(ref), pinned }]))
-  const rows = [...refs.values()].filter(({ kind }) => definitionKinds.some((each) => each === kind))
+  seedPins(db, id, { [keyOf({ kind: INSTRUCTIONS, name: INSTRUCTIONS })]: null, ...pins })
+
+/** Bytes of the longest name or address of an item */
+const MAX_NAME = 2_048
+
+/** Stores the pins of items that are not listed. */
+export async function seedPins(db: Db, id: string, pins: Readonly<Record<string, string | null>>): Promise<void> {
+  const rows = Object.entries(pins)
+    .map(([ref, pinned]) => ({ ...splitKey(ref), pinned }))
+    // no server lists a longer name
+    .filter(({ kind, name }) => definitionKinds.some((each) => each === kind) && Buffer.byteLength(name) <= MAX_NAME)
+  if (rows.length === 0) return
   await sql`
     insert into items (server_id, kind, name, definition, fingerprint, canonical, pinned, state)
     select ${id}::uuid, kind, name, '', '', '', pinned, 'changed' from unnest(
       ${rows.map(({ kind }) => kind)}::text[], ${rows.map(({ name }) => name)}::text[],
       ${rows.map(({ pinned }) => pinned)}::text[]
     ) as seeds (kind, name, pinned)
-    on conflict (server_id, kind, name) do update set pinned = excluded.pinned`.execute(db)
+    on conflict (server_id, kind, name) do update set
+      pinned = excluded.pinned,
+      accepted = case when items.pinned = excluded.pinned then items.accepted end`.execute(db)
 }
 
 const splitKey = (key: string) => {

@@ -8,7 +8,7 @@ import type { Db, Tables } from '../model/tables.ts'
 import { isUniqueViolation } from '../store/failures.ts'
 import { findServer, revisionColumns, type WriteContext } from './context.ts'
 import { enabledNames, readFingerprints, storeItems, type ListDifference, type StoredListDifference } from './items.ts'
-import { originOfServer, restorePins, retirePins, seedPins } from './pins.ts'
+import { originOfServer, restorePins, retirePins, seedFirstPins } from './pins.ts'
 import { isSamePlace, setRecording } from './recordings.ts'
 import {
   auditMembers,
@@ -116,7 +116,7 @@ async function insertDisabledServer(context: WriteContext, config: ServerConfig,
     save_failure: failure
   })
   await restorePins(context.db, id, name)
-  if (config.pins) await seedPins(context.db, id, config.pins)
+  if (config.pins) await seedFirstPins(context.db, id, config.pins)
   context.recordEffect({ after: { ...auditMembers(config, null, false), save_failure: failure } })
 }
 
@@ -142,7 +142,7 @@ async function storeFirstItems(
 
 /** Notes where the server is if everything was accepted, and adds an audit row if something is held now. */
 async function recordHolds(
-  { db, recordConsequence }: WriteContext,
+  { db, recordConsequence, recordHold }: WriteContext,
   { id, name }: { readonly id: string; readonly name: string },
   origin: DefinitionOrigin,
   { held, isFirst }: StoredListDifference
@@ -157,6 +157,7 @@ async function recordHolds(
   if (held === undefined) return
   const effect = { before: { definitions: held.before }, after: { definitions: held.after } }
   recordConsequence({ action: 'definition.hold', target: name, effect })
+  recordHold({ server: name, ...held })
 }
 
 async function removeServerIfExists(context: WriteContext, name: string): Promise<boolean> {

@@ -5,7 +5,7 @@ import { callerOf } from '../../plugins/auth.ts'
 import type { ItemKind } from '../../registry/model/model.ts'
 import { PromptsView } from '../../schemas/dashboard/prompts.ts'
 import { ResourcesView } from '../../schemas/dashboard/resources.ts'
-import { AcceptedItem, EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
+import { EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
 import { SkillsView } from '../../schemas/dashboard/skills.ts'
 import { ToolsView } from '../../schemas/dashboard/tools.ts'
 import { errorResponses } from '../../schemas/shared.ts'
@@ -22,7 +22,7 @@ const itemPaths: readonly (readonly [path: string, kinds: readonly ItemKind[]])[
   ['skills', ['skill']]
 ]
 
-/** Routes of tools, prompts, resources and skills of all servers: list, enable and accept. */
+/** Routes of tools, prompts, resources and skills of all servers: list and enable. */
 export const items: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/tools', { config: reading, schema: { response: { 200: ToolsView } } }, async (request, reply) =>
     sendJson(reply, app.gateway.dashboard.tools(callerOf(request)))
@@ -70,18 +70,6 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
         const { enabled } = request.body
         await app.gateway.items.setEnabled(callerOf(request), kindOf(kinds, name), name, enabled)
         return { name, enabled }
-      }
-    )
-    app.post(
-      `/${path}/:name/accept`,
-      {
-        config,
-        schema: { params: ItemParam, response: { 200: AcceptedItem, ...errorResponses(400, 404, 414, 415, 503) } }
-      },
-      async (request) => {
-        const { name } = request.params
-        await app.gateway.dashboard.acceptDefinition(callerOf(request), kindOf(kinds, name), name)
-        return { name }
       }
     )
   }

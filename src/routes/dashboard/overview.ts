@@ -33,6 +33,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
     const isUser = caller.kind === 'user'
     const servers = await app.gateway.dashboard.servers(caller)
     const attention = app.gateway.dashboard.attention(caller, servers)
+    const held = app.gateway.definitions.counts()
     const base = baseUrlOf(request, publicUrl)
     const counts = app.gateway.dashboard.counts(caller)
     const seen = isUser ? undefined : app.gateway.dashboard.lastSeen()
@@ -53,6 +54,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
       tokens: app.gateway.dashboard.countTokens(caller),
       attention: attention.slice(0, MAX_ATTENTION),
       attention_count: attention.length,
+      held_count: isUser ? 0 : held.new + held.changed,
       recorded,
       has_calls: calls.length > 0,
       has_client: seen !== undefined || calls.some(({ via }) => via !== 'rest'),

@@ -7,9 +7,7 @@ export const Attention = Type.Object({
   kind: StringEnum([
     'server_failing',
     'sign_in_needed',
-    'tool_changed',
-    'prompt_changed',
-    'resource_changed',
+    'definitions_held',
     'tool_hidden',
     'prompt_hidden',
     'resource_hidden',
@@ -46,6 +44,7 @@ export const Overview = Type.Object({
   tokens: Type.Integer({ description: 'Estimated tokens of all tool definitions' }),
   attention: Type.Array(Attention, { description: 'At most 200, most severe first' }),
   attention_count: Type.Integer(),
+  held_count: Type.Integer({ description: 'Definitions that wait for a decision; 0 for users' }),
   recorded: StringEnum(['nothing', 'calls', 'contents'], {
     description: 'What the call log stores; contents: also arguments and results'
   }),

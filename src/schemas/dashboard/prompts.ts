@@ -13,17 +13,7 @@ export const PromptView = Type.Object({
   name: Type.String({ description: 'The upstream’s own name' }),
   canonical_name: Type.String({ description: '`<server>__<prompt>`, used in routes and by callers' }),
   ...itemMembers,
-  arguments: Type.Array(PromptArgument),
-  accepted: Type.Optional(
-    Type.Object(
-      {
-        title: Type.Optional(Type.String()),
-        description: Type.Optional(Type.String()),
-        arguments: Type.Array(PromptArgument)
-      },
-      { description: 'The accepted definition; only if the current one differs' }
-    )
-  )
+  arguments: Type.Array(PromptArgument)
 })
 export type PromptView = Static<typeof PromptView>
 

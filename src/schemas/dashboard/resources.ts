@@ -7,20 +7,7 @@ const members = {
   ...itemMembers,
   mime_type: Type.Optional(Type.String()),
   annotations: Type.Optional(OpenObject()),
-  app: Type.Optional(OpenObject('For the interface of an MCP App: its `_meta.ui`, such as CSP and permissions')),
-  accepted: Type.Optional(
-    Type.Object(
-      {
-        name: Type.Optional(Type.String()),
-        title: Type.Optional(Type.String()),
-        description: Type.Optional(Type.String()),
-        mime_type: Type.Optional(Type.String()),
-        annotations: Type.Optional(OpenObject()),
-        size: Type.Optional(Type.Number())
-      },
-      { description: 'The accepted definition; only if the current one differs' }
-    )
-  )
+  app: Type.Optional(OpenObject('For the interface of an MCP App: its `_meta.ui`, such as CSP and permissions'))
 }
 
 /** A resource of the dashboard. */

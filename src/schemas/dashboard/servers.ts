@@ -56,7 +56,7 @@ const view = {
   resource_count: Type.Integer({ description: 'Including templates' }),
   skill_count: Type.Integer(),
   left_out_count: Type.Integer({ description: 'Items that the server lists but the gateway does not serve' }),
-  changed_count: Type.Integer({ description: 'Items whose definition differs from the accepted one' }),
+  held_count: Type.Integer({ description: 'Definitions that wait for a decision' }),
   last_discovered_at: Type.Optional(Type.String({ description: 'Time when its lists were last read, ISO 8601' })),
   updated_at: Type.String({ description: 'Time when the server or its items last changed, ISO 8601' }),
   recorded_until: Type.Optional(
@@ -88,7 +88,8 @@ export const ServerDetails = Type.Object({
   ),
   server_info: Type.Optional(OpenObject('As reported by the upstream')),
   capabilities: Type.Optional(OpenObject('As reported by the upstream')),
-  instructions: Type.Optional(Type.String()),
+  instructions: Type.Optional(Type.String({ description: 'As they are served' })),
+  definition_policy: Type.Optional(DefinitionPolicyName),
   left_out: Type.Array(ref(LeftOutItem), { description: 'Items not served, the first 100' }),
   issuer: Type.Optional(Type.String({ description: 'Authorization server of the sign-in' })),
   registered_at: Type.String({ description: 'ISO 8601' }),

@@ -43,10 +43,6 @@ export type EnabledInput = Static<typeof EnabledInput>
 export const EnabledState = Type.Object({ name: Type.String(), enabled: Type.Boolean() })
 export type EnabledState = Static<typeof EnabledState>
 
-/** Response of `POST /tools/:name/accept` and its equivalents: the current definition is now the accepted one. */
-export const AcceptedItem = Type.Object({ name: Type.String() })
-export type AcceptedItem = Static<typeof AcceptedItem>
-
 /** Path parameter of an item: qualified name or URI, with `/` encoded as `%2F`. */
 export const ItemParam = Type.Object({ name: Text({ minLength: 1 }) })
 

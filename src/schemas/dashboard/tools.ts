@@ -9,19 +9,7 @@ export const ToolView = Type.Object({
   ...itemMembers,
   input_schema: OpenObject('JSON Schema as received from the upstream'),
   output_schema: Type.Optional(OpenObject('JSON Schema as received from the upstream')),
-  annotations: Type.Optional(OpenObject()),
-  accepted: Type.Optional(
-    Type.Object(
-      {
-        title: Type.Optional(Type.String()),
-        description: Type.Optional(Type.String()),
-        input_schema: Type.Optional(OpenObject()),
-        output_schema: Type.Optional(OpenObject()),
-        annotations: Type.Optional(OpenObject())
-      },
-      { description: 'The accepted definition; only if the current one differs' }
-    )
-  )
+  annotations: Type.Optional(OpenObject())
 })
 export type ToolView = Static<typeof ToolView>
 

@@ -3,20 +3,23 @@ import {
   definitionKinds,
   type DefinitionKind,
   type DefinitionPolicy
-} from '../domain/definitions/kinds.ts'
-import { countedOf, spellFingerprint, type CountedMembers } from '../domain/definitions/canonical.ts'
-import { warningsOf } from '../domain/definitions/warnings.ts'
-import { markedText } from '../domain/text/hidden-characters.ts'
-import type { Caller } from '../catalog/caller.ts'
-import type { Catalog, CatalogServer } from '../catalog/catalog.ts'
-import { definitionPolicyOf } from '../catalog/served-definitions.ts'
-import { invalid, notFound } from '../lib/errors.ts'
-import type { StoredDefinition } from '../registry/model/model.ts'
-import type { Registry } from '../registry/registry.ts'
-import type { SeenDefinition } from '../registry/repositories/definitions.ts'
-import { originOfServer } from '../registry/repositories/pins.ts'
-import type { Definition, DefinitionChange, DefinitionPage, Lock, StateFilter } from '../schemas/definition.ts'
-import { auditChange } from './audit-change.ts'
+} from '../../domain/definitions/kinds.ts'
+import { countedOf, spellFingerprint, type CountedMembers } from '../../domain/definitions/canonical.ts'
+import { warningsOf } from '../../domain/definitions/warnings.ts'
+import { splitName } from '../../domain/names.ts'
+import { markedText } from '../../domain/text/hidden-characters.ts'
+import type { Caller } from '../../catalog/caller.ts'
+import type { Catalog, CatalogServer } from '../../catalog/catalog.ts'
+import { splitNamedAddress } from '../../catalog/resource-uris.ts'
+import { definitionPolicyOf } from '../../catalog/served-definitions.ts'
+import { invalid, notFound } from '../../lib/errors.ts'
+import type { CallObservation } from '../../observe/observation.ts'
+import type { StoredDefinition } from '../../registry/model/model.ts'
+import type { Registry } from '../../registry/registry.ts'
+import type { SeenDefinition } from '../../registry/repositories/definitions.ts'
+import { originOfServer } from '../../registry/repositories/pins.ts'
+import type { Definition, DefinitionChange, DefinitionPage, Lock, StateFilter } from '../../schemas/definition.ts'
+import { auditChange } from '../audit-change.ts'
 
 /** Selection of definitions and the end of the page before. */
 export interface DefinitionQuery {
@@ -36,10 +39,20 @@ export interface Definitions {
   accept(caller: Caller, seen: readonly SeenDefinition[]): Promise<void>
   /** Takes definitions out of sight until they change again. 404, 409. */
   reject(caller: Caller, seen: readonly SeenDefinition[]): Promise<void>
+  /** Sets the policy of a server, without contacting it; null: that of the gateway. 404. */
+  setPolicy(caller: Caller, server: string, policy: DefinitionPolicy | null): Promise<void>
   /** Returns the fingerprints of all accepted definitions by server, as server files carry them. */
   lock(): Lock
   counts(): HeldCounts
+  /**
+   * Returns since when the definition of the item of a call has been held, as ISO time; undefined if it is not. `item`:
+   * its name at the server, or the name in the request if `server` is absent.
+   */
+  heldSince(call: HeldCall): string | undefined
 }
+
+/** Item of a call as the log names it. */
+type HeldCall = Pick<CallObservation, 'kind' | 'server' | 'item'>
 
 const PAGE_LENGTH = 100
 /** A page ends early after an entry beyond this size, in UTF-16 units. */
@@ -164,6 +177,38 @@ function definitionOf(catalog: Catalog, server: CatalogServer, entry: Entry, byD
   }
 }
 
+/** Returns the server and the name at the server of the item of a call, which the caller need not be able to use. */
+function itemOf({ kind, server, item = '' }: HeldCall): { readonly server: string | undefined; readonly name: string } {
+  if (server !== undefined) return { server, name: item }
+  const split = kind === 'resource' ? splitNamedAddress(item) : splitName(item)
+  if (split === undefined) return { server: undefined, name: item }
+  return { server: split.server, name: 'uri' in split ? split.uri : split.name }
+}
+
+function heldSince({ servers }: Catalog, call: HeldCall): string | undefined {
+  const { server, name } = itemOf(call)
+  const kind = call.kind === 'completion' ? 'prompt' : call.kind
+  for (const each of servers) {
+    if (server !== undefined && each.name !== server) continue
+    const held = each.held.find((item) => item.kind === kind && item.name === name)
+    const since = held?.since ?? each.find(kind, name)?.stored.present?.changedAt
+    if (since !== undefined) return since
+  }
+  return undefined
+}
+
+const heldCounts = new WeakMap<CatalogServer, HeldCounts>()
+
+/** Counts the definitions of a server that nobody has accepted. */
+export function heldCountsOf(server: CatalogServer): HeldCounts {
+  const known = heldCounts.get(server)
+  if (known) return known
+  const counts = { new: 0, changed: 0, rejected: 0 }
+  for (const { stored } of entriesOf(server)) if (stored.state !== 'accepted') counts[stored.state]++
+  heldCounts.set(server, counts)
+  return counts
+}
+
 /** Creates the review of definitions. `byDefault`: policy of servers without one of their own. */
 export function createDefinitions(
   registry: Pick<Registry, 'write'>,
@@ -213,6 +258,10 @@ export function createDefinitions(
         tx.definitions.reject(seen)
       )
     },
+    async setPolicy(caller, server, policy) {
+      const change = auditChange(caller, 'server.definitions', server)
+      await registry.write(change, (tx) => tx.definitions.setPolicy(server, policy))
+    },
     lock: () => ({
       servers: Object.fromEntries(
         catalog().servers.map((server) => [
@@ -228,13 +277,11 @@ export function createDefinitions(
         ])
       )
     }),
+    heldSince: (call) => heldSince(catalog(), call),
     counts() {
-      const counts = { new: 0, changed: 0, rejected: 0 }
-      for (const { present } of catalog().servers) {
-        const states = [...present.items, ...(present.instructions ? [present.instructions] : [])]
-        for (const { state } of states) if (state !== 'accepted') counts[state]++
-      }
-      return counts
+      const all = catalog().servers.map(heldCountsOf)
+      const sum = (state: keyof HeldCounts) => all.reduce((total, counts) => total + counts[state], 0)
+      return { new: sum('new'), changed: sum('changed'), rejected: sum('rejected') }
     }
   }
 }
