@@ -104,11 +104,15 @@ export interface Approvals {
   pending(): Promise<StoredApproval[]>
   /** Returns a request with its arguments. */
   get(id: string): Promise<ApprovalWithArguments | undefined>
-  /** Returns requests with their arguments, the newest first. */
+  /**
+   * Returns requests, the newest first. Together they have at most some MB of arguments: the later ones have none.
+   * `isSeen`: those to return, of the newest thousand; absent for all.
+   */
   list(filter: {
     readonly status?: ApprovalStatus | undefined
     readonly limit: number
-  }): Promise<ApprovalWithArguments[]>
+    readonly isSeen?: (approval: StoredApproval) => boolean
+  }): Promise<(StoredApproval & Partial<ApprovalWithArguments>)[]>
   /** Decides on a pending request. 404; 409 if it is decided, expired, or not the one that was shown. */
   decide(change: Change, decision: ApprovalDecision): Promise<StoredApproval>
   /**
@@ -120,6 +124,10 @@ export interface Approvals {
 
 /** Serialises new requests, so that the limits are exact. */
 const LIMITS_LOCK = 7_203_410
+/** Requests that a list is made of. */
+const MAX_READ = 1_000
+/** Encrypted arguments that one list reads. */
+const LIST_BYTES = 1_048_576
 /** A replica may not know a new rule yet. */
 const RULE_GRACE_S = 10
 
@@ -337,15 +345,25 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
           .executeTakeFirst()
         return row && open(row)
       }),
-    list: ({ status, limit }) =>
+    list: ({ status, limit, isSeen = () => true }) =>
       withErrorTranslation(async () => {
         const query = db
           .selectFrom('approvals')
-          .select([...approvalColumns, 'sealed'])
+          .select([...approvalColumns, sql<number>`octet_length(sealed)`.as('size')])
           .orderBy('at', 'desc')
           .orderBy('id')
-          .limit(limit)
-        return (await (status ? query.where('status', '=', status) : query).execute()).map(open)
+          .limit(MAX_READ)
+        const found = await (status ? query.where('status', '=', status) : query).execute()
+        const rows = found.filter((row) => isSeen(fromRow(row))).slice(0, limit)
+        let left = LIST_BYTES
+        const wanted = rows.filter(({ size }) => (left -= size) >= 0).map(({ id }) => id)
+        const sealed = await db
+          .selectFrom('approvals')
+          .select([...approvalColumns, 'sealed'])
+          .where(sql<boolean>`id = any(${wanted}::uuid[])`)
+          .execute()
+        const opened = new Map(sealed.map((row) => [row.id, open(row)]))
+        return rows.map((row) => opened.get(row.id) ?? fromRow(row))
       }),
     decide: (change, { id, digest, isYes, reason }) =>
       withErrorTranslation(() =>

@@ -361,7 +361,9 @@ export const Approval = Type.Object(
     server: Type.String(),
     tool: Type.String({ description: 'Name of the tool without its server' }),
     arguments: Type.Optional(
-      Type.Unknown({ description: 'Arguments of the call, secrets masked; absent for auditors' })
+      Type.Unknown({
+        description: 'Arguments of the call, secrets masked; absent for auditors, and in lists with many of them'
+      })
     ),
     fingerprint: Type.String({ description: 'Stands for exactly this call; a decision has to name it' }),
     definition: Type.String({ description: 'Fingerprint of the definition of the tool' }),

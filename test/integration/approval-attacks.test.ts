@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createInputRequiredStore } from '../../src/mcp/input/input-required-store.ts'
 import { as, startPolicyGateway, type PolicyGateway } from './policy-helpers.ts'
-import { openSession } from './mcp-helpers.ts'
+import { shownArguments } from '../../src/mcp/approvals/shown-arguments.ts'
+import { openSession, type Answer } from './mcp-helpers.ts'
 
 const rule = { effect: 'approve', targets: { servers: ['k8s'], tools: ['restart_pod'] }, hold_ms: 0 } as const
 const name = 'k8s__restart_pod'
@@ -38,4 +39,161 @@ test('a request state is no yes: not for sessions, not without one, and not in a
     await mcp.send(body, { ...headers, ...old })
     assert.equal(sent(gateway).length, 0, requestState)
   }
+})
+
+const META = 'towpath/approval'
+const statusOf = ({ body, text }: Answer) => {
+  const { result, error } = body
+  assert.ok(result ?? error, text)
+  if (error) return 'error'
+  return result.isError ? ((result._meta?.[META]?.status as string | undefined) ?? 'refused') : 'ran'
+}
+
+interface Entry {
+  readonly id: string
+  readonly fingerprint: string
+  readonly arguments?: unknown
+}
+
+async function approveAll({ rest }: PolicyGateway): Promise<Entry[]> {
+  const { body } = await rest('GET', '/approvals?status=pending')
+  for (const { id, fingerprint } of body as Entry[]) await rest('POST', `/approvals/${id}/approve`, { fingerprint })
+  return body as Entry[]
+}
+
+/** Sends a call with this text as its arguments. */
+const sender = ({ mcp, worker }: PolicyGateway) => {
+  return (args: string, more = '', token = worker) =>
+    mcp.send(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${args}${more}}}`,
+      as(token)
+    )
+}
+
+test('a yes counts for these arguments only: other spellings of a text differ, those of a number do not', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  await gateway.policy('ask', { ...rule, uses: 2 })
+  const send = sender(gateway)
+  const approved = '{"text":"caf\u00e9","n":100,"list":[1,2],"__proto__":{"admin":false},"empty":{}}'
+  assert.equal(statusOf(await send(approved)), 'pending')
+  const [shown] = await approveAll(gateway)
+  assert.match(JSON.stringify(shown!.arguments), /"__proto__":\{"admin":false\}/)
+  const others = [
+    approved.replace('caf\u00e9', 'cafe\u0301'),
+    approved.replace('100', '"100"'),
+    approved.replace('100', '100.5'),
+    approved.replace('[1,2]', '[2,1]'),
+    approved.replace('false', 'true'),
+    approved.replace('"__proto__":{"admin":false},', ''),
+    approved.replace('{}', '[]'),
+    approved.replace('{}', 'null'),
+    approved.replace('"n"', '"N"'),
+    approved.replace('caf', 'caf\u200b')
+  ]
+  for (const args of others) assert.equal(statusOf(await send(args)), 'pending', args)
+  const ambiguous = [
+    approved.replace('"n":100', '"n":100,"n":1'),
+    approved.replace('"n":100', '"n":100,"\\u006e":1'),
+    approved.replace('"n":100', '"n":100,"N":1'),
+    approved.replace('100', '100000000000000000001'),
+    approved.replace('"n":100', '"n":100,"n\\u0000x":1')
+  ]
+  for (const args of ambiguous) assert.equal(statusOf(await send(args)), 'refused', args)
+  assert.equal(sent(gateway).length, 0)
+  for (const number of ['1e2', '100.0'])
+    assert.equal(statusOf(await send(approved.replace('100', number))), 'ran', number)
+  assert.equal(statusOf(await send(approved)), 'pending')
+})
+
+test('the server gets the arguments that were shown, and nothing else of the request', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  await gateway.policy('ask', rule)
+  const { mcp, worker } = gateway
+  const more = ',"extra":"do it twice","task":{"ttl":1},"_meta":{"evil":1,"progressToken":"p","traceparent":"x"}'
+  const send = sender(gateway)
+  const modern = () =>
+    mcp.modern('tools/call', { name, arguments: { a: 2 }, extra: 'x', _meta: { evil: 1 } } as never, {
+      ...as(worker),
+      'mcp-param-region': 'elsewhere'
+    })
+  await Promise.all([send('{"a":1}', more), modern()])
+  await approveAll(gateway)
+  assert.equal(statusOf(await send('{"a":1}', more)), 'ran')
+  assert.equal(statusOf(await modern()), 'ran')
+  for (const { params } of sent(gateway)) {
+    assert.deepEqual(
+      Object.keys(params!)
+        .filter((key) => key !== '_meta')
+        .toSorted(),
+      ['arguments', 'name']
+    )
+    assert.equal(JSON.stringify(params).includes('evil'), false, JSON.stringify(params))
+  }
+  const headers = gateway.k8s.requests.flatMap((each) => Object.keys(each.headers))
+  assert.deepEqual(
+    headers.filter((header) => header.startsWith('mcp-param')),
+    []
+  )
+})
+
+test('calls at the same time share the uses of a yes, and others do not get them', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  const { rest } = gateway
+  const send = sender(gateway)
+  const other = (await rest('POST', '/clients', { name: 'other', allowed_servers: ['*'] })).body.access_token as string
+  for (const uses of [1, 3]) {
+    await gateway.policy('ask', { ...rule, uses })
+    const before = sent(gateway).length
+    const args = `{"uses":${uses}}`
+    await send(args)
+    await approveAll(gateway)
+    assert.equal(statusOf(await send(args, '', other)), 'pending')
+    const statuses = (await Promise.all(Array.from({ length: 8 }, () => send(args)))).map(statusOf)
+    assert.equal(statuses.filter((status) => status === 'ran').length, uses, statuses.join())
+    assert.equal(sent(gateway).length, before + uses)
+  }
+})
+
+test('a yes ends with its time, and with the token that made the call', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  await gateway.policy('ask', { ...rule, valid_ms: 700 })
+  const send = sender(gateway)
+  await send('{"a":1}')
+  await approveAll(gateway)
+  await new Promise((resolve) => setTimeout(resolve, 900))
+  assert.equal(statusOf(await send('{"a":1}')), 'pending')
+  await gateway.policy('ask', rule)
+  await send('{"a":2}')
+  await approveAll(gateway)
+  const access_token = 'another-token-of-the-same-client'
+  assert.equal((await gateway.rest('PUT', '/clients/worker', { access_token })).status, 200)
+  assert.equal(statusOf(await send('{"a":2}', '', access_token)), 'pending')
+  assert.equal(sent(gateway).length, 0)
+})
+
+test('no argument hides another one from whoever is asked', () => {
+  const secret = 'swordfish-of-the-server'
+  const redact = (text: string) => text.replaceAll(secret, '***')
+  const token = (letter: string) => `ghp_${letter.repeat(36)}`
+  const show = (args: object) => JSON.stringify(shownArguments(JSON.stringify(args), redact))
+  const two = { [token('a')]: 'first', [token('b')]: 'second', '***': 'third', '*** (2)': 'fourth', '***_': 'fifth' }
+  for (const text of ['first', 'second', 'third', 'fourth', 'fifth']) assert.ok(show(two).includes(text), text)
+  assert.ok(!show(two).includes('ghp_'))
+  const shown = show({ [secret]: 'rm -rf', '***': 'ls' })
+  assert.ok(shown.includes('rm -rf') && shown.includes('ls') && !shown.includes(secret), shown)
+})
+
+test('long lists of requests are read within a budget, and the last ones come without their arguments', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  await gateway.policy('ask', rule)
+  const send = sender(gateway)
+  for (let n = 0; n < 20; n++) await send(`{"n":${n},"text":"${'x'.repeat(250_000)}"}`)
+  const { body } = await gateway.rest('GET', '/approvals?status=pending')
+  const list = body as (Entry & { readonly caller: string })[]
+  assert.equal(list.length, 20)
+  const withArguments = list.filter((each) => each.arguments !== undefined)
+  assert.ok(withArguments.length >= 1 && withArguments.length < 20, String(withArguments.length))
+  assert.ok(JSON.stringify(list).length < 2_000_000)
+  const { body: single } = await gateway.rest('GET', `/approvals/${list.at(-1)!.id}`)
+  assert.ok((single as Entry).arguments)
 })

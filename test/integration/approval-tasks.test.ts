@@ -128,7 +128,7 @@ test('a task of the gateway is found by its caller at its endpoint only', async 
 })
 
 test('the call of a task is made only if its caller may still make it', async (t) => {
-  const { start, decide, rest, sent, ended, policy } = await setUp(t)
+  const { start, decide, rest, sent, ended, policy, app } = await setUp(t)
   const entry = async (id: string) => (await rest('GET', `/approvals/${id}`)).body as Entry
   const first = taskOf(await start({ n: 1 }))
   await policy('never', { effect: 'deny', targets: { tools: ['restart_pod'] }, when: 'args.n == 1' })
@@ -141,9 +141,15 @@ test('the call of a task is made only if its caller may still make it', async (t
   assert.equal((await decide(second.id, 'approve')).status, 409)
   await policy('ask', rule)
   const third = taskOf(await start({ n: 3 }))
-  await rest('POST', '/clients/worker/rotate-token')
+  const access_token = 'another-token-of-the-same-client'
+  assert.equal((await rest('PUT', '/clients/worker', { access_token })).status, 200)
   await decide(third.id, 'approve')
-  await until('the yes is used', async () => (await entry(third.id)).status !== 'approved')
+  const end = await until('the task has ended', async () => (await app.registry.approvalTasks.read(third.id))?.end)
+  assert.deepEqual(
+    [end!.status, JSON.parse(end!.error!).message],
+    ['failed', 'not run: the access token is no longer valid']
+  )
+  assert.equal((await entry(third.id)).status, 'consumed')
   assert.equal(sent(), 0)
 })
 

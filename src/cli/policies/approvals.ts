@@ -21,7 +21,7 @@ const columns = [
   { head: 'status', value: ({ status }: Approval) => status },
   { head: 'caller', value: ({ caller }: Approval) => caller },
   { head: 'tool', value: ({ server, tool }: Approval) => `${server}__${tool}` },
-  { head: 'arguments', value: ({ arguments: args }: Approval) => JSON.stringify(args) },
+  { head: 'arguments', value: ({ arguments: args }: Approval) => (args === undefined ? '' : JSON.stringify(args)) },
   { head: 'expires', value: ({ expires_at: at }: Approval) => at },
   { head: 'policy', value: ({ rule }: Approval) => rule, isWide: true }
 ]

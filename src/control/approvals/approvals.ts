@@ -11,6 +11,9 @@ import { shownArguments } from '../../mcp/approvals/shown-arguments.ts'
 import type { Approval, ApprovalDecisionInput } from '../../schemas/policy.ts'
 import { auditChange } from '../audit-change.ts'
 
+/** A request, in a list perhaps without its arguments. */
+type ListedApproval = StoredApproval & Partial<ApprovalWithArguments>
+
 /** Decisions on calls that may run only after a yes (approvals.md). Methods reject with AppError. */
 export interface ApprovalDecisions {
   /** Resolves with the requests that the caller may see, the newest first. */
@@ -41,8 +44,6 @@ export interface ApprovalDecisionsOptions {
 }
 
 const EXPIRE_MS = 5_000
-/** Requests read for a caller who sees only some of them. */
-const MAX_READ = 1_000
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const hasEntries = (lists: Readonly<Record<string, readonly string[] | undefined>>) =>
@@ -94,7 +95,7 @@ export function createApprovalDecisions({
     caller.kind === 'auditor' ||
     (caller.kind === approval.callerKind && caller.name === approval.caller) ||
     mayDecide(caller, approval)
-  const toRecord = (caller: Caller, { args, secretArguments, ...approval }: ApprovalWithArguments): Approval => {
+  const toRecord = (caller: Caller, { args, secretArguments, ...approval }: ListedApproval): Approval => {
     const server = catalog().server(approval.server)
     const { decidedBy, decidedAt, reason } = approval
     const canDecide = mayDecide(caller, approval)
@@ -110,9 +111,10 @@ export function createApprovalDecisions({
       endpoint: approval.endpoint,
       server: approval.server,
       tool: approval.item,
-      ...(isReadable && {
-        arguments: shownArguments(args, server ? redactorOf(server) : (text) => text, secretArguments)
-      }),
+      ...(isReadable &&
+        args !== undefined && {
+          arguments: shownArguments(args, server ? redactorOf(server) : (text) => text, secretArguments)
+        }),
       fingerprint: approval.digest.toString('hex'),
       definition: approval.definition,
       can_decide: approval.status === 'pending' && canDecide,
@@ -144,10 +146,8 @@ export function createApprovalDecisions({
   }
   return {
     async list(caller, { status, limit }) {
-      const isAll = maySeeAll(caller)
-      const found = await approvals.list({ status, limit: isAll ? limit : MAX_READ })
-      const seen = isAll ? found : found.filter((each) => maySee(caller, each)).slice(0, limit)
-      return seen.map((each) => toRecord(caller, each))
+      const isSeen = (each: StoredApproval) => maySee(caller, each)
+      return (await approvals.list({ status, limit, isSeen })).map((each) => toRecord(caller, each))
     },
     async countOpen(caller) {
       if (catalog().permits.policies.asking.size === 0) return 0
@@ -176,6 +176,3 @@ export function createApprovalDecisions({
     close: () => clearInterval(timer)
   }
 }
-
-const maySeeAll = (caller: Caller) =>
-  isAdministrator(caller) || caller.kind === 'development' || caller.kind === 'auditor'

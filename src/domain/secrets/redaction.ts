@@ -126,10 +126,22 @@ export function maskSecrets(value: unknown): unknown {
   if (typeof value === 'string') return maskText(value)
   if (Array.isArray(value)) return value.map(maskSecrets)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
+  return withUniqueNames(
     Object.entries(value).map(([name, member]) => [
       maskSecretText(name),
       secretNamePattern.test(name) ? MASK : maskSecrets(member)
     ])
   )
+}
+
+/** Returns an object of all members: one whose masked name is that of another would hide it. */
+function withUniqueNames(members: readonly (readonly [name: string, value: unknown])[]): object {
+  const used = new Set<string>()
+  const uniqueName = (name: string) => {
+    let unique = name
+    for (let count = 2; used.has(unique); count++) unique = `${name} (${count})`
+    used.add(unique)
+    return unique
+  }
+  return Object.fromEntries(members.map(([name, value]) => [uniqueName(name), value]))
 }

@@ -11,7 +11,10 @@ export const CONFIRM_KEY = 'towpath-confirm'
 
 /** Returns the parameters of the `elicitation/create` that asks the person at the client, as JSON text. */
 export function questionOf({ item, args = '{}', secrets }: Ask, redact: (text: string) => string): string {
-  const shown = escapeText(JSON.stringify(shownArguments(args, redact, secrets?.names)), MAX_SHOWN)
+  const text = JSON.stringify(shownArguments(args, redact, secrets?.names))
+  const hidden = text.length - MAX_SHOWN
+  const rest = hidden > 0 ? ` (${hidden} more characters are not shown)` : ''
+  const shown = `${escapeText(text, MAX_SHOWN)}${rest}`
   const message = `[${item.server.name}] Run the tool ${escapeText(item.alias, 200)} with these arguments? ${shown}`
   const property = { type: 'boolean', title: 'Run it', default: false }
   const requestedSchema = { type: 'object', properties: { confirm: property }, required: ['confirm'] }

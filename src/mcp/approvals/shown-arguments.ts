@@ -1,3 +1,4 @@
+import { hasDuplicateMembers } from '../../json/duplicates.ts'
 import { maskArgumentsNamed } from '../../domain/secrets/locked-secrets.ts'
 import { maskSecrets } from '../../domain/secrets/redaction.ts'
 
@@ -12,7 +13,8 @@ export function shownArguments(
 ): unknown {
   const masked = redact(JSON.stringify(maskSecrets(maskArgumentsNamed(JSON.parse(args), secretNames))))
   try {
-    return JSON.parse(masked)
+    // members that are called alike after the redaction would hide each other
+    return hasDuplicateMembers(masked, (key) => key) ? masked : JSON.parse(masked)
   } catch {
     // a secret was part of the JSON itself
     return masked
