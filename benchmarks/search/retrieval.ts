@@ -9,12 +9,12 @@ export interface FoundTool extends Tool {
 }
 
 /** Hits of a query, best first, and the number of all. */
-export interface Found {
+export interface Hits {
   readonly hits: readonly FoundTool[]
   readonly total: number
 }
 
-export type Find = (query: string, limit: number) => Found
+export type Find = (query: string, limit: number) => Hits
 
 /** Indexes tools as those of one server, and returns the search over them. */
 export function searchOver(tools: readonly Tool[]): Find {

@@ -304,6 +304,22 @@ const createCallReads = (db: Db, storing: Storing): Omit<CallLog, 'record' | 'qu
   ...createCallStats((from, seconds) => withErrorTranslation(() => readTallies(db, from, seconds)), storing)
 })
 
+/** Returns a function that decrypts secrets and reports a row that it cannot decrypt, once. */
+function reportUnreadable(refusals: Pick<ReturnType<typeof createRefusalLog>, 'recordFailure'>) {
+  const reported = new WeakSet<Uint8Array>()
+  return <T>(owner: Pick<StoredServer, 'name' | 'sealed'>, decrypt: () => T): T => {
+    try {
+      return decrypt()
+    } catch (error) {
+      if (owner.sealed && !reported.has(owner.sealed)) {
+        reported.add(owner.sealed)
+        refusals.recordFailure('secrets.unreadable', owner.name, (error as Error).message)
+      }
+      throw error
+    }
+  }
+}
+
 function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, options: RegistryOptions): Registry {
   const { onError, queryTimeoutMs } = options
   const { db } = store
@@ -317,19 +333,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     },
     onError
   })
-  /** Rows already reported as undecryptable, so that each is reported once instead of at every use */
-  const reportedSecrets = new WeakSet<Uint8Array>()
-  const reportingUnreadable = <T>(owner: Pick<StoredServer, 'name' | 'sealed'>, decrypt: () => T): T => {
-    try {
-      return decrypt()
-    } catch (error) {
-      if (owner.sealed && !reportedSecrets.has(owner.sealed)) {
-        reportedSecrets.add(owner.sealed)
-        refusalLog.recordFailure('secrets.unreadable', owner.name, (error as Error).message)
-      }
-      throw error
-    }
-  }
+  const reportingUnreadable = reportUnreadable(refusalLog)
   let timesStored = 0
   const calls = createRowQueue<CallRow>({
     async write(rows) {

@@ -129,6 +129,15 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
     }
   )
 
+  addWrites(app, details)
+}
+
+type App = Parameters<typeof toolGroups>[0]
+
+function addWrites(
+  app: App,
+  details: (request: FastifyRequest, record: GroupRecord) => ReturnType<typeof withEndpointUrls>
+): void {
   app.put(
     '/tool-groups/:name',
     {

@@ -17,14 +17,14 @@ const modes = {
   }
 }
 
-interface Started {
+interface Receiver {
   /** Sends a whole request and resolves with its answer. */
   answerTo(path: string, who: 'one' | 'two', head: string, body: string): Promise<string>
   /** Sends the head of a request and this much of its body, and collects the answer. */
   open(path: string, who: 'one' | 'two', head: string, body: string): { socket: Socket; answer: () => string }
 }
 
-async function start(t: TestContext, mode: keyof typeof modes): Promise<Started> {
+async function start(t: TestContext, mode: keyof typeof modes): Promise<Receiver> {
   const more = mode === 'enterprise' ? { TOWPATH_ENCRYPTION_KEY: 'aa'.repeat(32) } : {}
   const app = await startApp(t, { env: { ...modes[mode].env, ...more } })
   if (mode === 'enterprise') {
@@ -39,7 +39,7 @@ async function start(t: TestContext, mode: keyof typeof modes): Promise<Started>
     }
   }
   const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
-  const open: Started['open'] = (path, who, head, body) => {
+  const open: Receiver['open'] = (path, who, head, body) => {
     const token = `bodies-${who}-${path.startsWith('/api') ? 'user' : 'token'}-0123456789`
     const fields = mode === 'enterprise' ? `authorization: Bearer ${token}\r\n` : ''
     let text = ''
@@ -52,7 +52,7 @@ async function start(t: TestContext, mode: keyof typeof modes): Promise<Started>
     )
     return { socket, answer: () => text }
   }
-  const answerTo: Started['answerTo'] = async (...request) => {
+  const answerTo: Receiver['answerTo'] = async (...request) => {
     const { socket, answer } = open(...request)
     await until('an answer', () => answer().includes('\r\n\r\n'))
     socket.destroy()

@@ -13,13 +13,13 @@ const text = 'x'.repeat(50_000)
 const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const call = { name: 'none__none', arguments: { text } }
 
-interface Asked {
+interface Way {
   readonly url: string
   readonly headers: Record<string, string>
   readonly payload: string
 }
 
-const ways: Readonly<Record<string, Asked>> = {
+const ways: Readonly<Record<string, Way>> = {
   'legacy MCP': { url: '/mcp', headers: json, payload: legacyBody('tools/call', call) },
   'modern MCP': {
     url: '/mcp',
@@ -45,7 +45,7 @@ async function start(t: TestContext): Promise<FastifyInstance> {
 }
 
 /** Sends a request as this caller, or without a token. Resolves with the status. */
-async function send(app: FastifyInstance, { url, headers, payload }: Asked, name: 'flood' | 'other' | null) {
+async function send(app: FastifyInstance, { url, headers, payload }: Way, name: 'flood' | 'other' | null) {
   const token = name && (url === '/mcp' ? tokens[name] : `${tokens[name]}-user`)
   const all = { ...headers, ...(token !== null && { authorization: `Bearer ${token}` }) }
   return (await app.inject({ method: 'POST', url, headers: all, payload })).statusCode

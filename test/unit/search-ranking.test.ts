@@ -5,13 +5,13 @@ import { nearestNames } from '../../src/domain/search/nearest.ts'
 import { ToolRanking } from '../../src/domain/search/ranking.ts'
 import { termsOf } from '../../src/domain/search/tokens.ts'
 
-interface Given {
+interface BlockItem {
   readonly name: string
   readonly description?: string
   readonly parameters?: string
 }
 
-function block(server: string, tools: readonly Given[], about = ''): SearchBlock {
+function block(server: string, tools: readonly BlockItem[], about = ''): SearchBlock {
   const builder = new BlockBuilder()
   for (const { name, description = '', parameters = '' } of tools) {
     builder.add({ name: `${server}__${name}`, ownName: name, description, parameters })

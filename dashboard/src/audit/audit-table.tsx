@@ -22,7 +22,7 @@ const FilterBy = ({ text, label, onClick }: { text: string; label: string; onCli
   </button>
 )
 
-/** What an entry says beyond person, action and thing. */
+/** Details of an entry beyond person, action and thing. */
 const Details = ({ entry }: { entry: AuditLine }) => (
   <>
     {changeText(entry).map((text) => (
@@ -44,7 +44,7 @@ const Details = ({ entry }: { entry: AuditLine }) => (
   </>
 )
 
-/** Rank of an outcome: what failed comes first. */
+/** Rank of an outcome: failures come first. */
 const severity: Readonly<Record<AuditLine['outcome'], number>> = { failed: 0, refused: 1, begun: 2, ok: 3 }
 
 type SetFilter = (filter: { readonly target?: string; readonly actor?: string }) => void

@@ -24,7 +24,7 @@ function listed(sign: '+' | '−', names: readonly string[]): string[] {
   return [`${sign} ${names.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`]
 }
 
-/** Returns what came to a list and what left it: "+ github − files". */
+/** Returns the additions and removals of a list: "+ github − files". */
 function listChange(before: readonly unknown[], after: readonly unknown[]): string {
   const [was, is] = [before.map(wordOf), after.map(wordOf)]
   const added = is.filter((each) => !was.includes(each))

@@ -242,7 +242,7 @@ interface NextStepProps {
   readonly onReload: () => void
 }
 
-/** Button for what helps after a conflict: the entry has changed, or there is a server with this name. */
+/** Button that helps after a conflict: the entry has changed, or there is a server with this name. */
 function NextStep({ error: { code, status }, name, onReplace, onReload }: NextStepProps) {
   if (code === ENTRY_CHANGED)
     return (

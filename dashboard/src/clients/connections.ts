@@ -1,6 +1,6 @@
 import type { OAuthGrant, OAuthGrantPage, RegisteredClient } from '../../../src/schemas/oauth-client.ts'
 
-/** What a person gave to a program, in one or more grants. */
+/** Access that a person gave to a program, in one or more grants. */
 export interface Connection {
   readonly person: string
   readonly scopes: readonly string[]

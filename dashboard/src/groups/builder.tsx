@@ -150,20 +150,23 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         />
       )}
       {isDeleting.value && saved && (
-        <DeleteGroup
-          group={saved}
-          onClose={() => (isDeleting.value = false)}
-          onDeleted={() => {
-            store.open(sources.groups).patch(({ tool_groups }) => ({
-              tool_groups: tool_groups.filter(({ name }) => name !== saved.name)
-            }))
-            release()
-            location.navigate(link('groups'))
-          }}
-        />
+        <Deletion group={saved} onClose={() => (isDeleting.value = false)} onDeleted={release} />
       )}
     </>
   )
+}
+
+/** Asks before a group is deleted, and returns to the list of groups. */
+function Deletion({ group, onClose, onDeleted }: Parameters<typeof DeleteGroup>[0]) {
+  const { store, location } = useApp()
+  const forget = () => {
+    store.open(sources.groups).patch(({ tool_groups }) => ({
+      tool_groups: tool_groups.filter(({ name }) => name !== group.name)
+    }))
+    onDeleted()
+    location.navigate(link('groups'))
+  }
+  return <DeleteGroup group={group} onClose={onClose} onDeleted={forget} />
 }
 
 const isOutdated = (saved: ToolGroupView | undefined): boolean =>

@@ -9,7 +9,7 @@ export interface Draft {
   readonly included_tools: readonly string[]
   readonly excluded_tools: readonly string[]
   readonly tool_names: 'qualified' | 'bare'
-  /** What the group shows of its tools, by their public names; secrets are `***`. */
+  /** Overrides of tools by their public names; secrets are `***`. */
   readonly tools: ToolOverrides
   readonly instructions: string
   /** Limit of the tokens as typed; empty for none. */
@@ -176,7 +176,7 @@ export function toggleShown(draft: Draft, tools: readonly ToolName[]): Draft {
     : withTools(draft, tools)
 }
 
-/** Sets what the group shows of a tool; undefined: what its server says. */
+/** Sets the override of a tool; undefined removes it. */
 export function withOverride(draft: Draft, tool: string, override: ToolOverride | undefined): Draft {
   const { [tool]: _before, ...others } = draft.tools
   return { ...draft, tools: override === undefined ? others : { ...others, [tool]: override } }

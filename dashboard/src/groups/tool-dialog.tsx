@@ -17,7 +17,7 @@ interface ToolDialogProps {
   readonly onClose: () => void
 }
 
-/** What the group shows of one tool, beside what its server says. */
+/** Form for the override of one tool, beside the definition of its server. */
 export function ToolDialog({ tool, override, onApply, onClose }: ToolDialogProps) {
   const form = useSignal(formOf(tool.input_schema, override))
   const problem = useSignal('')

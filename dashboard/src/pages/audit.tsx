@@ -134,7 +134,7 @@ function Entries({ filter }: { filter: ReturnType<typeof useFilter> }) {
   )
 }
 
-/** Who changed what, and what was refused to whom. */
+/** Changes and refusals, each with its person. */
 export function Audit({ query }: PageProps) {
   const filter = useFilter(query)
   return (

@@ -13,7 +13,7 @@ import { roleNames } from './words.ts'
 
 type Way = 'invite' | 'token'
 
-/** What the gateway tells once about a new person. */
+/** Link or token of a new person, shown once. */
 export interface Issued {
   readonly way: Way
   readonly secret: string

@@ -1,4 +1,5 @@
 import { checkUnique, JsonError, members, valueOf, type Member } from '../../json/json.ts'
+import { requestText } from '../../protocol/jsonrpc-text.ts'
 import { paramsFragment, readMessage, type Message, type MessageLimits } from '../../protocol/jsonrpc.ts'
 
 /** Arguments of `call_tool` or `read_tool` that name no call; the message tells a model how to do better. */
@@ -47,6 +48,5 @@ export function innerRequest(message: Message, limits: MessageLimits): { message
   const params = paramsFragment(message, { name: JSON.stringify(name), arguments: args ?? null })
   const meta = valueOf(text, paramMembers, '_meta')
   const withMeta = meta === undefined ? params : `${params},"_meta":${meta}`
-  const inner = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${withMeta}}}`
-  return { message: readMessage(inner, limits), name }
+  return { message: readMessage(requestText(id, 'tools/call', `{${withMeta}}`), limits), name }
 }
