@@ -131,8 +131,7 @@ export const definitions = {
   heldDefinitions: {
     name: 'towpath_definitions_held',
     type: 'gauge',
-    about:
-      'Definitions of a server that wait for a decision. 0 where its policy is `follow`',
+    about: 'Definitions of a server that wait for a decision. 0 where its policy is `follow`',
     labels: { ...server }
   },
   sessions: {
