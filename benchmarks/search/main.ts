@@ -6,6 +6,7 @@ import { breakEven, costsOf } from './cost.ts'
 import { readFunctionCalls } from './data.ts'
 import { report, type SearchReport } from './report.ts'
 import { recalls } from './retrieval.ts'
+import { measureSpeed } from './speed.ts'
 
 const FILE = fileURLToPath(new URL('../../docs/reference/performance.md', import.meta.url))
 /** Numbers of tools whose costs are shown. */
@@ -16,9 +17,12 @@ const sessions = [1, 3, 10]
 const { values: options } = parseArgs({ options: { write: { type: 'boolean', default: false } } })
 
 const data = await readFunctionCalls()
+// first, because memory is measured
+const speed = await measureSpeed(data)
 const steps = [...Array(100).keys()].map((i) => i + 1)
 const small = costsOf(data, steps)
 const result: SearchReport = {
+  speed,
   tools: data.tools.length,
   requests: data.requests.length,
   recalls: recalls(data),

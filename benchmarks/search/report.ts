@@ -1,9 +1,11 @@
 import { markdown } from '../table.ts'
 import type { Cost } from './cost.ts'
 import { ranks } from './retrieval.ts'
+import type { Speed } from './speed.ts'
 
 /** Results of `npm run bench:search`. */
 export interface SearchReport {
+  readonly speed: Speed
   readonly tools: number
   readonly requests: number
   /** Percent, at each of `ranks` */
@@ -20,6 +22,9 @@ const goals = new Map<number, number>([
 ])
 /** Share of the whole list in percent that a task may cost, at this number of tools. */
 const goalCost = { tools: 526, percent: 5 }
+
+/** Limits of the times in milliseconds, and of the memory in MiB. */
+const limits = { p99: 10, stallMs: 20, rssMib: 40 }
 
 const whole = (value: number) => Math.round(value).toLocaleString('en')
 const percentOf = ({ list, search, full }: Cost) => (100 * (list + search)) / full
@@ -42,11 +47,37 @@ function recallRow(rank: number, value: number): string[] {
   ]
 }
 
+const isFast = ({ p99, stallMs, rssMib }: Speed) =>
+  p99 <= limits.p99 && stallMs <= limits.stallMs && rssMib <= limits.rssMib
+
+function speedTable({ p50, p99, stallMs, firstMs, rssMib, indexMib }: Speed): string {
+  const row = (measure: string, value: number, unit: string, limit?: number) => [
+    measure,
+    `${value.toFixed(1)} ${unit}`,
+    limit === undefined ? '' : `≤ ${limit} ${unit}`,
+    limit === undefined ? '' : verdict(value <= limit)
+  ]
+  return markdown(
+    ['Measure', 'Result', 'Goal', ''],
+    [
+      row('a query, p50', p50, 'ms'),
+      row('a query, p99', p99, 'ms', limits.p99),
+      row('first query, with indexing', firstMs, 'ms'),
+      row('longest stall of the event loop while indexing', stallMs, 'ms', limits.stallMs),
+      row('resident memory', rssMib, 'MiB', limits.rssMib),
+      row('size that the index states', indexMib, 'MiB')
+    ]
+  )
+}
+
 /** Renders the results as a section of the page. */
-export function report({ tools, requests, recalls, costs, breakEven }: SearchReport): { text: string; isMet: boolean } {
+export function report({ speed, tools, requests, recalls, costs, breakEven }: SearchReport): {
+  text: string
+  isMet: boolean
+} {
   const atGoal = costs.find((cost) => cost.tools === goalCost.tools)
   const isCheap = atGoal !== undefined && percentOf(atGoal) <= goalCost.percent
-  const isMet = isCheap && ranks.every((rank, i) => recalls[i]! >= (goals.get(rank) ?? 0))
+  const isMet = isCheap && isFast(speed) && ranks.every((rank, i) => recalls[i]! >= (goals.get(rank) ?? 0))
   const lines = breakEven.map(({ tasks, tools: from }) => {
     const session = `${tasks} search${tasks === 1 ? '' : 'es'} in a session`
     return `- ${session}: from ${from === undefined ? 'more than 100' : from} tools on`
@@ -74,6 +105,11 @@ Search mode costs fewer tokens than the whole list
 ${lines.join('\n')}
 
 Below, it does not pay; each search is also one more turn of the model.
+
+Times and memory for ${whole(speed.tools)} tools of ${speed.servers} servers, in one process with the benchmark:
+
+<!-- prettier-ignore -->
+${speedTable(speed)}
 `
   return { text, isMet }
 }

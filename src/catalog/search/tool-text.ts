@@ -59,7 +59,10 @@ export function readTool(definition: string): ReadTool {
     description: about,
     text: `${stringIn(title) || stringIn(hints['title'])} ${about}`,
     parameters: schema.text,
-    signature: signatureOf(stringIn(name), inputSchema),
+    // most tools are indexed and not shown
+    get signature() {
+      return signatureOf(stringIn(name), inputSchema)
+    },
     isReadOnly: hints['readOnlyHint'] === true
   }
 }

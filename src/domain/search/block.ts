@@ -1,4 +1,4 @@
-import { termsOf } from './tokens.ts'
+import { termsOf, type KnownWords } from './tokens.ts'
 
 /** What search reads of a tool, as its endpoint lists it. */
 export interface ToolText {
@@ -72,6 +72,7 @@ export class BlockBuilder {
   readonly #names: string[] = []
   readonly #ownNames: string[] = []
   readonly #lengths: number[] = []
+  readonly #words: KnownWords = new Map()
   /** Pairs of the number of a tool and its counts, by term */
   readonly #postings = new Map<string, number[]>()
 
@@ -79,19 +80,17 @@ export class BlockBuilder {
   add({ name, ownName, description, parameters }: ToolText): void {
     const tool = this.#names.push(name) - 1
     this.#ownNames.push(ownName)
-    const fields = [
-      termsOf(ownName.slice(0, MAX_NAME), MAX_TERMS),
-      termsOf(description.slice(0, MAX_DESCRIPTION), MAX_TERMS),
-      termsOf(parameters.slice(0, MAX_PARAMETERS), MAX_TERMS)
-    ]
+    const terms = (text: string, length: number) => termsOf(text.slice(0, length), MAX_TERMS, this.#words)
+    const fields = [terms(ownName, MAX_NAME), terms(description, MAX_DESCRIPTION), terms(parameters, MAX_PARAMETERS)]
     const packed = new Map<string, number>()
-    fields.forEach((terms, i) => {
+    for (const [i, found] of fields.entries()) {
       const { shift, mask } = toolFields[i]!
-      this.#lengths.push(terms.length)
-      for (const [term, count] of countsOf(terms)) {
-        packed.set(term, ((packed.get(term) ?? 0) | (Math.min(count, mask) << shift)) >>> 0)
+      this.#lengths.push(found.length)
+      for (const term of found) {
+        const counts = packed.get(term) ?? 0
+        if (((counts >>> shift) & mask) < mask) packed.set(term, counts + 2 ** shift)
       }
-    })
+    }
     for (const [term, counts] of packed) {
       const found = this.#postings.get(term)
       if (found) found.push(tool, counts)

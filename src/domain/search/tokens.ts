@@ -37,13 +37,16 @@ const ranges: readonly (readonly [number, number])[] = [
   [0xff00, GAP]
 ]
 
-/** Returns the kind of a UTF-16 unit of a text in lower case outside of ASCII. */
+/** Kinds of the units of ASCII */
+const ascii = Uint8Array.from({ length: 0x80 }, (_, unit) => {
+  if (unit >= 0x61 && unit <= 0x7a) return LOWER
+  if (unit >= 0x41 && unit <= 0x5a) return UPPER
+  return unit >= 0x30 && unit <= 0x39 ? DIGIT : GAP
+})
+
+/** Returns the kind of a UTF-16 unit. */
 function kindOf(unit: number): number {
-  if (unit < 0x80) {
-    if (unit >= 0x61 && unit <= 0x7a) return LOWER
-    if (unit >= 0x41 && unit <= 0x5a) return UPPER
-    return unit >= 0x30 && unit <= 0x39 ? DIGIT : GAP
-  }
+  if (unit < 0x80) return ascii[unit]!
   let kind = GAP
   for (const [from, of] of ranges) {
     if (unit < from) break
@@ -106,9 +109,12 @@ export function fold(word: string): string {
 
 type OnWord = (word: string) => void
 
+function give(text: string, start: number, end: number, onWord: OnWord): void {
+  onWord(text.slice(start, Math.min(end, start + MAX_WORD)).toLowerCase())
+}
+
 /** Splits `HTTPServer2` into `http` and `server2`; what has several parts is also given whole: `github` of `GitHub`. */
 function splitCase(text: string, from: number, to: number, onWord: OnWord): void {
-  const give = (start: number, end: number) => onWord(text.slice(start, Math.min(end, start + MAX_WORD)).toLowerCase())
   let start = from
   let before = GAP
   for (let i = from; i < to; i++) {
@@ -117,13 +123,13 @@ function splitCase(text: string, from: number, to: number, onWord: OnWord): void
     // the last of several capitals begins the next word
     const at = begins ? i : kind === LOWER && before === UPPER ? i - 1 : start
     if (at > start) {
-      give(start, at)
+      give(text, start, at, onWord)
       start = at
     }
     before = kind
   }
-  give(start, to)
-  if (start > from) give(from, to)
+  give(text, start, to, onWord)
+  if (start > from) give(text, from, to, onWord)
 }
 
 /** Gives each pair of neighbours in a text without spaces between words. */
@@ -149,14 +155,20 @@ function eachWord(given: string, onWord: OnWord): void {
   }
 }
 
+/** Terms of words, empty for stop words; texts repeat their words. */
+export type KnownWords = Map<string, string>
+
 /**
  * Splits a text into the terms that search compares: words between spaces, punctuation and capitals, in lower case,
  * without accents and stop words, with suffixes folded. At most `max` terms; linear in the length of the text.
  */
-export function termsOf(text: string, max = Infinity): string[] {
+export function termsOf(text: string, max = Infinity, known: KnownWords = new Map()): string[] {
   const terms: string[] = []
   eachWord(text, (word) => {
-    if (terms.length < max && !stopWords.has(word)) terms.push(fold(word))
+    if (terms.length >= max) return
+    let term = known.get(word)
+    if (term === undefined) known.set(word, (term = stopWords.has(word) ? '' : fold(word)))
+    if (term !== '') terms.push(term)
   })
   return terms
 }
