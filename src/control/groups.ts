@@ -113,7 +113,9 @@ export function checkSearchNames(catalog: Catalog, config: GroupConfig): void {
   if (config.tool_list !== 'search') return
   const taken = searchToolNames.find((name) => scopeFor(catalog, resolveGroupConfig(config)).find('tool', name))
   if (taken === undefined) return
-  throw new AppError(409, `a tool of the group is named "${taken}", like a tool of search mode: give it another name`)
+  throw new AppError(409, `a tool of the group is named "${taken}", like a tool of search mode: give it another name`, {
+    code: 'tool_name_taken'
+  })
 }
 
 function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup): GroupRecord {

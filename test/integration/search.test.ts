@@ -23,6 +23,7 @@ import {
 
 const searchTools = ['find_tools', 'read_tool', 'call_tool']
 const add = 'demo__add'
+const metricsOn = { env: { OTEL_ENABLED: 'true' } }
 
 /** Runs a check in all ways of asking the group's endpoint. */
 async function inEveryWay(gateway: ViewGateway, check: (ask: Ask, way: string) => Promise<void>) {
@@ -333,4 +334,51 @@ test('a caller finds, and is told of, nothing outside its allow list', async (t)
     /closed__secret_vault/
   )
   assert.deepEqual(await everything(), before)
+})
+
+test('files, the dashboard and REST agree on search mode, and a limit of tokens counts the list', async (t) => {
+  const gateway = await startSearch(t, metricsOn, { always_listed: [add], search_limit: 5, max_tokens: 2_000 })
+  const { body } = await gateway.rest('GET', '/tool-groups/g')
+  assert.deepEqual([body.tool_list, body.always_listed, body.search_limit], ['search', [add], 5])
+  const preview = async (more: object) => {
+    const payload = { included_servers: ['demo'], ...more }
+    const url = '/api/dashboard/tool-groups/preview'
+    const { statusCode, body: text } = await gateway.mcp.app.inject({ method: 'POST', url, payload })
+    assert.equal(statusCode, 200, text)
+    return JSON.parse(text) as { list_tokens: number; search_tokens: number; tokens: number; problem?: string }
+  }
+  const full = await preview({})
+  assert.equal(full.list_tokens, full.tokens)
+  const search = await preview({ tool_list: 'search' })
+  assert.equal(search.list_tokens, full.search_tokens)
+  assert.equal(search.tokens, full.tokens)
+  const refused = await gateway.rest('PUT', '/tool-groups/g', {
+    included_servers: ['demo'],
+    tool_list: 'search',
+    max_tokens: 100
+  })
+  assert.equal(refused.status, 409)
+  const unknown = await gateway.rest('PUT', '/tool-groups/g', { tool_list: 'search', always_listed: ['demo__gone'] })
+  assert.equal(unknown.status, 400)
+  const plain = await gateway.rest('PUT', '/tool-groups/g', { included_servers: ['demo'] })
+  assert.deepEqual(
+    [plain.body.tool_list, plain.body.always_listed, plain.body.search_limit],
+    [undefined, undefined, undefined]
+  )
+  const { body: metrics } = await gateway.mcp.app.inject({ method: 'GET', url: '/metrics' })
+  assert.match(metrics, new RegExp(String.raw`towpath_list_tokens\{[^}]*group="g"[^}]*\} ${full.tokens}\n`))
+})
+
+test('queries and the tools that are called next are counted', async (t) => {
+  const gateway = await startSearch(t, metricsOn)
+  const ask = await gateway.way('session', 'g')
+  await find(ask, 'add two numbers')
+  await callTool(ask, 'call_tool', { name: add, arguments: { a: 1, b: 2 } })
+  await callTool(ask, add, { a: 1, b: 2 })
+  await find(ask, 'add two numbers')
+  await callTool(ask, 'demo__whoami')
+  const { body } = await gateway.mcp.app.inject({ method: 'GET', url: '/metrics' })
+  assert.match(body, /towpath_search_hits_total\{[^}]*rank="1"[^}]*\} 1\n/)
+  assert.match(body, /towpath_search_hits_total\{[^}]*rank="none"[^}]*\} 1\n/)
+  assert.match(body, /towpath_search_seconds_count(\{[^}]*\})? 2\n/)
 })

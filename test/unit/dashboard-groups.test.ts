@@ -213,3 +213,15 @@ test('the tree is narrowed by text, by what is chosen and by what only reads', (
     ['git', ['log'], 1]
   ])
 })
+
+test('search mode is kept by an edit, counted as a change, and left out where it is off', () => {
+  const search = draft({ tool_list: 'search', always_listed: ['files__read'], search_limit: '5' })
+  const { name, ...body } = groupInput(search)
+  assert.deepEqual(body, { tool_list: 'search', always_listed: ['files__read'], search_limit: 5 })
+  const lists = { included_servers: [], included_tools: [], excluded_tools: [] }
+  const stored = { tool_list: 'search', always_listed: ['files__read'], search_limit: 5 } as const
+  assert.deepEqual(draftOf({ name, ...lists, ...stored }), search)
+  assert.equal(changeCount(draft({}), search), 3)
+  assert.deepEqual(withoutName(search, 'files__read').always_listed, [])
+  assert.deepEqual(groupInput(draft({})), { name: 'g' })
+})

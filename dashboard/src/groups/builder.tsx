@@ -79,7 +79,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
       }
     } catch (error) {
       const { message, status, code } = error as ApiError
-      if (!saved && status === 409 && code !== 'too_many_tokens') refuseName(`A group named ${name} already exists.`)
+      if (!saved && status === 409 && code === undefined) refuseName(`A group named ${name} already exists.`)
       else failure.value = sentence(message)
     }
     isSaving.value = false

@@ -14,6 +14,11 @@ export interface Draft {
   readonly instructions: string
   /** Limit of the tokens as typed; empty for none. */
   readonly max_tokens: string
+  readonly tool_list: 'full' | 'search'
+  /** Tools that are listed in search mode all the same. */
+  readonly always_listed: readonly string[]
+  /** Hits of a query in search mode, as typed; empty for the default. */
+  readonly search_limit: string
 }
 
 export const emptyDraft: Draft = {
@@ -25,7 +30,10 @@ export const emptyDraft: Draft = {
   tool_names: 'qualified',
   tools: {},
   instructions: '',
-  max_tokens: ''
+  max_tokens: '',
+  tool_list: 'full',
+  always_listed: [],
+  search_limit: ''
 }
 
 /** Members that a stored group shares with a draft. */
@@ -35,22 +43,29 @@ export interface GroupRecord extends Pick<Draft, 'name' | 'included_servers' | '
   readonly overrides?: ToolOverrides | undefined
   readonly instructions?: string | undefined
   readonly max_tokens?: number | undefined
+  readonly tool_list?: 'search' | undefined
+  readonly always_listed?: readonly string[] | undefined
+  readonly search_limit?: number | undefined
 }
 
 export function draftOf(record: GroupRecord): Draft {
   const { name, description = '', included_servers, included_tools, excluded_tools } = record
   const { overrides: tools = {}, instructions = '', max_tokens } = record
   const lists = { included_servers, included_tools, excluded_tools }
-  const views = { tools, instructions, max_tokens: max_tokens === undefined ? '' : String(max_tokens) }
-  return { name, description, ...lists, tool_names: record.tool_names ?? 'qualified', ...views }
+  const views = { tools, instructions, max_tokens: typedNumber(max_tokens) }
+  const { tool_list = 'full' as const, always_listed = [], search_limit } = record
+  const search = { tool_list, always_listed, search_limit: typedNumber(search_limit) }
+  return { name, description, ...lists, tool_names: record.tool_names ?? 'qualified', ...views, ...search }
 }
+
+const typedNumber = (value: number | undefined) => (value === undefined ? '' : String(value))
 
 /**
  * Returns the request body that creates the group, also the file format of `towpath apply` and `create group`. Empty
  * members are omitted.
  */
 export function groupInput({ name, description, tool_names, tools, ...draft }: Draft): ToolGroupInput {
-  const { instructions, max_tokens, ...lists } = draft
+  const { instructions, max_tokens, tool_list, search_limit, ...lists } = draft
   return {
     name,
     ...(description.trim() === '' ? {} : { description }),
@@ -60,7 +75,10 @@ export function groupInput({ name, description, tool_names, tools, ...draft }: D
     ...(tool_names === 'bare' ? { tool_names } : {}),
     ...(Object.keys(tools).length > 0 ? { tools: tools as ToolGroupInput['tools'] & object } : {}),
     ...(instructions.trim() === '' ? {} : { instructions }),
-    ...(max_tokens.trim() === '' ? {} : { max_tokens: Number(max_tokens) })
+    ...(max_tokens.trim() === '' ? {} : { max_tokens: Number(max_tokens) }),
+    ...(tool_list === 'search' ? { tool_list } : {}),
+    ...nonEmpty('always_listed', lists.always_listed),
+    ...(search_limit.trim() === '' ? {} : { search_limit: Number(search_limit) })
   }
 }
 
@@ -189,7 +207,8 @@ export const withoutName = (draft: Draft, name: string): Draft => {
     ...withOverride(draft, name, undefined),
     included_servers: without(draft.included_servers, isIt),
     included_tools: without(draft.included_tools, isIt),
-    excluded_tools: without(draft.excluded_tools, isIt)
+    excluded_tools: without(draft.excluded_tools, isIt),
+    always_listed: without(draft.always_listed, isIt)
   }
 }
 
@@ -208,9 +227,10 @@ export function isAllPicked(draft: Draft, server: string, tools: readonly string
 
 /** Returns the number of differences between two drafts: names in lists, overrides, and other members. */
 export function changeCount(before: Draft, after: Draft): number {
-  const lists = ['included_servers', 'included_tools', 'excluded_tools'] as const
+  const lists = ['included_servers', 'included_tools', 'excluded_tools', 'always_listed'] as const
   const differing = lists.reduce((sum, list) => sum + differenceOf(before[list], after[list]), 0)
-  const texts = ['name', 'description', 'tool_names', 'instructions', 'max_tokens'] as const
+  const others = ['tool_list', 'search_limit'] as const
+  const texts = ['name', 'description', 'tool_names', 'instructions', 'max_tokens', ...others] as const
   const tools = new Set([...Object.keys(before.tools), ...Object.keys(after.tools)])
   const isSame = (tool: string) => JSON.stringify(before.tools[tool]) === JSON.stringify(after.tools[tool])
   const overrides = [...tools].filter((tool) => !isSame(tool)).length

@@ -15,6 +15,8 @@ import { TableHead } from '../ui/table-head.tsx'
 
 /** Number of tools from which the page warns: some clients cut off longer lists (a limit of 50 was seen). */
 const MANY = 40
+/** Tokens from which the page suggests search mode. */
+const MANY_TOKENS = 8_000
 const PAGE = 200
 
 interface EffectiveProps {
@@ -42,7 +44,14 @@ export function Effective({ preview, draft, saved, servers, savedCount, onDrop, 
           {!error.value && store.reachable.value && <span class={isStale.value ? 'tag' : 'tag ok'}>live</span>}
         </div>
         {error.value && <ErrorPanel title="The preview could not be loaded." error={error.value} />}
-        {data.value && <Figures preview={data.value} savedCount={savedCount} limit={Number(draft.max_tokens)} />}
+        {data.value && (
+          <Figures
+            preview={data.value}
+            savedCount={savedCount}
+            limit={Number(draft.max_tokens)}
+            isSearching={draft.tool_list === 'search'}
+          />
+        )}
         {data.value?.problem && (
           <p class="help err" role="alert">
             {data.value.problem}
@@ -60,15 +69,35 @@ export function Effective({ preview, draft, saved, servers, savedCount, onDrop, 
   )
 }
 
+/** Suggests search mode where it pays, or says what the list costs in search mode. */
+function ListAdvice({ preview, isSearching }: { readonly preview: ToolGroupPreview; readonly isSearching: boolean }) {
+  const { tool_count, tokens, list_tokens, search_tokens } = preview
+  if (isSearching) {
+    return (
+      <p class="help">
+        Search mode: agents get a list of ~{count(list_tokens)} tokens, and find {count(tool_count)} tools.
+      </p>
+    )
+  }
+  if (tool_count <= MANY && tokens <= MANY_TOKENS) return null
+  return (
+    <p class="help warn">
+      {count(tool_count)} tools with ~{count(tokens)} tokens: some clients truncate the list, and agents choose less
+      reliably from a long one. In search mode the list has ~{count(search_tokens)} tokens.
+    </p>
+  )
+}
+
 interface FiguresProps {
   readonly preview: ToolGroupPreview
   readonly savedCount: number | undefined
   /** Limit of tokens; 0 or no number for none. */
   readonly limit: number
+  readonly isSearching: boolean
 }
 
-function Figures({ preview, savedCount, limit }: FiguresProps) {
-  const { tool_count, tokens, tokens_before, total_tokens } = preview
+function Figures({ preview, savedCount, limit, isSearching }: FiguresProps) {
+  const { tool_count, tokens, tokens_before, list_tokens, total_tokens } = preview
   const share = total_tokens === 0 ? 0 : Math.round((tokens / total_tokens) * 100)
   return (
     <>
@@ -104,17 +133,13 @@ function Figures({ preview, savedCount, limit }: FiguresProps) {
         <rect class="bgm" width="100%" height="6" rx="3" />
         <rect width={`${share}%`} height="6" rx="3" />
       </svg>
-      {limit > 0 && tokens > limit && (
+      {limit > 0 && list_tokens > limit && (
         <p class="help err" role="alert">
           More than the limit of {count(limit)} tokens: the group cannot be saved.
         </p>
       )}
       <ByServer tools={preview.tools} />
-      {tool_count > MANY && (
-        <p class="help warn">
-          More than {MANY} tools: some clients truncate the list, and agents choose less reliably from a long one.
-        </p>
-      )}
+      <ListAdvice preview={preview} isSearching={isSearching} />
     </>
   )
 }

@@ -1,6 +1,7 @@
 import { Chevron } from '../ui/icons.tsx'
 import { Field } from '../ui/field.tsx'
 import { isName, NAME_RULE } from '../../../src/domain/names.ts'
+import { DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT } from '../../../src/domain/search/limits.ts'
 import { canBeBare, type Draft } from './draft.ts'
 
 interface GroupFieldsProps {
@@ -58,6 +59,7 @@ export function GroupFields({ draft, isNew, isDescribing, problem, onChange, onS
         </div>
       )}
       <Limits draft={draft} onChange={onChange} />
+      <SearchMode draft={draft} onChange={onChange} />
       {(canBeBare(draft) || draft.tool_names === 'bare') && (
         <label class="check wide">
           <input
@@ -72,6 +74,53 @@ export function GroupFields({ draft, isNew, isDescribing, problem, onChange, onS
     </form>
   )
 }
+
+/** Splits names at lines, spaces and commas. */
+const namesOf = (text: string) => text.split(/[\s,]+/).filter((name) => name !== '')
+
+/** Settings of search mode. */
+const SearchMode = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onChange'>) => (
+  <>
+    <label class="check wide">
+      <input
+        type="checkbox"
+        class="cb"
+        checked={draft.tool_list === 'search'}
+        onChange={(event) => onChange({ ...draft, tool_list: event.currentTarget.checked ? 'search' : 'full' })}
+      />
+      Search mode: list three tools that find and call the others
+    </label>
+    {draft.tool_list === 'search' && (
+      <div class="fields wide">
+        <Field label="Always listed" note="optional" help="Tools that stay in the list, one a line" wide>
+          {(attributes) => (
+            <textarea
+              {...attributes}
+              class="in mono"
+              rows={2}
+              spellcheck={false}
+              value={draft.always_listed.join('\n')}
+              onChange={(event) => onChange({ ...draft, always_listed: namesOf(event.currentTarget.value) })}
+            />
+          )}
+        </Field>
+        <Field label="Hits of a query" note="optional" help={`${DEFAULT_SEARCH_LIMIT}, at most ${MAX_SEARCH_LIMIT}`}>
+          {(attributes) => (
+            <input
+              {...attributes}
+              class="in"
+              type="number"
+              min={1}
+              max={MAX_SEARCH_LIMIT}
+              value={draft.search_limit}
+              onInput={(event) => onChange({ ...draft, search_limit: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+      </div>
+    )}
+  </>
+)
 
 /** Text for the model, and the limit of tokens. */
 const Limits = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onChange'>) => (

@@ -4,7 +4,7 @@ import type { GroupConfig } from '../../registry/model/model.ts'
 import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
 import { AppError } from '../../lib/errors.ts'
 import { partsOf } from '../../catalog/group-parts.ts'
-import { budgetOf } from '../../catalog/token-budget.ts'
+import { budgetOf, listTokensOf } from '../../catalog/token-budget.ts'
 import { checkOverrides } from '../group-tools.ts'
 import { resolveGroupConfig, type Catalog, type Item, type ResolvedGroup } from '../../catalog/catalog.ts'
 import { checkBare, checkSearchNames, namesIn } from '../groups.ts'
@@ -17,6 +17,8 @@ export interface EffectiveTools {
   readonly tool_count: number
   readonly tokens: number
   readonly tokens_before: number
+  /** Of the tools that the endpoint lists. */
+  readonly list_tokens: number
   readonly tools: GroupTool[]
   readonly left_out: LeftOutTool[]
 }
@@ -74,7 +76,7 @@ export function effectiveOf(
     .map((name) => ({ name, reason: 'missing' as const }))
   const { tokens, before } = budget
   const left_out = [...left, ...excluded, ...missing]
-  return { tool_count: tools.length, tokens, tokens_before: before, tools, left_out }
+  return { tool_count: tools.length, tokens, tokens_before: before, list_tokens: listTokensOf(scope), tools, left_out }
 }
 
 /** Counts the tools of the global endpoint and estimates their tokens. */
@@ -109,6 +111,7 @@ export function previewOf(catalog: Catalog, config: GroupConfig): ToolGroupPrevi
   return {
     ...effectiveOf(catalog, config, resolveGroupConfig(config)),
     ...(problem === undefined ? {} : { problem }),
+    search_tokens: listTokensOf(scopeFor(catalog, resolveGroupConfig({ ...config, tool_list: 'search' }))),
     missing: [...tools, ...servers],
     total_tool_count: all.count,
     total_tokens: all.tokens

@@ -121,7 +121,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       result.observe(cpu, (user + system) / 1e6)
     },
     [
-      ...[breaker, serverUp, held, sessions, streams, spares, processes, queue, version, tokens],
+      ...[breaker, serverUp, held, sessions, streams, spares, processes, queue, version, tokens, listed],
       ...[eventLoop, pool, memory, cpu, lostRows]
     ]
   )

@@ -26,6 +26,7 @@ const effective = {
   tool_count: Type.Integer(),
   tokens: Type.Integer({ description: 'Estimated tokens of the tool definitions' }),
   tokens_before: Type.Integer({ description: 'The same without the overrides' }),
+  list_tokens: Type.Integer({ description: 'Estimated tokens of the tools that the endpoint lists' }),
   tools: Type.Array(GroupTool, { description: 'In the endpoint’s list order' }),
   left_out: Type.Array(LeftOutTool)
 }
@@ -58,6 +59,7 @@ export const ToolGroupPreview = Type.Object({
   ...effective,
   problem: Type.Optional(Type.String({ description: 'Why the overrides cannot be saved' })),
   missing: Type.Array(Type.String()),
+  search_tokens: Type.Integer({ description: 'Estimated tokens of the list in search mode' }),
   total_tool_count: Type.Integer({ description: 'Count of the global endpoint' }),
   total_tokens: Type.Integer({ description: 'Count of the global endpoint' })
 })
