@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { startPostgres } from './postgres.ts'
 import { runnerFlags } from './run-flags.ts'
@@ -20,8 +20,8 @@ async function main(args: string[]): Promise<number> {
   try {
     const paths = args.filter((arg) => !arg.startsWith('-'))
     if (paths.some(usesTools)) installTools()
-    const files = (await Promise.all(paths.map((path) => testsIn(path, batches)))).flat()
-    return await runAll([...flags, ...files], paths.some(usesStore))
+    const files = (await Promise.all(paths.map(testsIn))).flat()
+    return await runAll([...flags, ...(await joinFiles(files, batches))], paths.some(usesStore))
   } finally {
     await rm(batches, { recursive: true })
   }
@@ -31,7 +31,7 @@ async function main(args: string[]): Promise<number> {
 const usesStore = (path: string) => !/(^|\/)test\/(unit|property)(\/|$)/.test(path)
 
 /** Returns true for tests that run other MCP clients and servers as programs. */
-const usesTools = (path: string) => /(^|\/)test\/e2e(\/|$)/.test(path)
+const usesTools = (path: string) => /(^|\/)test\/(e2e|nightly)(\/|$)/.test(path)
 
 async function runAll(args: readonly string[], needsStore: boolean): Promise<number> {
   if (args.every((arg) => arg.startsWith('-'))) return refuse('no test files found')
@@ -53,22 +53,39 @@ async function runAll(args: readonly string[], needsStore: boolean): Promise<num
 }
 
 /** Number of files per process; files of other folders each have their own. */
-const shared: Readonly<Record<string, number>> = { unit: 60, property: 60, integration: 6 }
+const shared: Readonly<Record<string, number>> = { unit: 60, property: 60, integration: 10, browser: 7 }
 
-async function testsIn(path: string, batches: string): Promise<string[]> {
+/** Folders whose processes take longest: begun last, one of them would end long after all others. */
+const longest = ['nightly', 'slow', 'e2e', 'browser', 'integration']
+
+/** Returns the given file, or the tests of a folder in order of name. */
+async function testsIn(path: string): Promise<string[]> {
   if ((await stat(path)).isFile()) return [path]
-  const names = (await readdir(path, { recursive: true })).filter((name) => name.endsWith('.test.ts')).toSorted()
-  const files = names.map((name) => join(path, name))
-  const size = shared[basename(path)] ?? 1
-  if (size === 1) return files
-  const together: string[] = []
-  for (let from = 0; from < files.length; from += size) {
-    const batch = join(batches, `${basename(path)}-${together.length + 1}.test.mjs`)
-    const imports = files.slice(from, from + size).map((file) => `import '${pathToFileURL(resolve(file)).href}'\n`)
-    await writeFile(batch, imports.join(''))
-    together.push(batch)
+  const names = await readdir(path, { recursive: true })
+  return names
+    .filter((name) => name.endsWith('.test.ts'))
+    .toSorted()
+    .map((name) => join(path, name))
+}
+
+/** Writes one file for each process, which imports the tests that it runs. Resolves with the paths. */
+async function joinFiles(files: readonly string[], batches: string): Promise<string[]> {
+  const folderOf = (file: string) => basename(dirname(file))
+  const written: string[] = []
+  for (const folder of new Set(files.map(folderOf))) {
+    const tests = files.filter((file) => folderOf(file) === folder)
+    const count = Math.ceil(tests.length / (shared[folder] ?? 1))
+    // the runner begins with the names that sort first
+    const rank = (longest.indexOf(folder) + longest.length + 1) % (longest.length + 1)
+    for (let batch = 0; batch < count; batch++) {
+      // neighbours are much alike, often slow or quick: each goes to another process
+      const own = tests.filter((_file, i) => i % count === batch)
+      const path = join(batches, `${rank}-${folder}-${String(batch + 1).padStart(2, '0')}.test.mjs`)
+      await writeFile(path, own.map((file) => `import '${pathToFileURL(resolve(file)).href}'\n`).join(''))
+      written.push(path)
+    }
   }
-  return together
+  return written
 }
 
 async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {

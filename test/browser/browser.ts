@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { chromium, type Browser, type BrowserContextOptions, type Page, type Route } from 'playwright-core'
 import { root, startGateway, type Gateway, type GatewayOptions } from '../e2e/harness.ts'
 import { needs } from '../needs.ts'
-import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
@@ -59,16 +58,16 @@ export interface Site {
   visit(hash: string, work: (page: Page) => Promise<void>, options?: Visit): Promise<void>
 }
 
-/** Starts Chromium; closed after the test. */
-export async function launchBrowser(t: TestContext): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 120_000 })
-  addCleanup(t, () => browser.close())
-  return browser
-}
+let launched: Promise<Browser> | undefined
+after(async () => (await launched)?.close())
+
+/** Starts Chromium, which all tests of a process share: each closes the contexts that it opens. */
+export const launchBrowser = (): Promise<Browser> =>
+  (launched ??= chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 120_000 }))
 
 export async function startSite(t: TestContext, options: GatewayOptions = {}): Promise<Site> {
   requireBuild()
-  const [gateway, browser] = await Promise.all([startGateway(t, options), launchBrowser(t)])
+  const [gateway, browser] = await Promise.all([startGateway(t, options), launchBrowser()])
   const visit: Site['visit'] = async (hash, work, { expected, ...context } = {}) => {
     const opened = await browser.newContext({
       reducedMotion: 'reduce',

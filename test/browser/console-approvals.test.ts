@@ -44,7 +44,7 @@ test(
   async (t) => {
     const console = await startHostileConsole(t)
     await ask(console)
-    const { visit } = await openConsole(t, console.gateway)
+    const { visit } = await openConsole(console.gateway)
     const evilCall = { name: 'k8s__echo', text: evil, [hostile.image]: { password: 'hunter2', __proto__x: [1, evil] } }
     await visit(
       '#/approvals',
@@ -90,7 +90,7 @@ test(
 test('users see their own requests, and approvers those that they decide on', { skip }, async (t) => {
   const console = await startHostileConsole(t)
   await ask(console)
-  const { visit } = await openConsole(t, console.gateway)
+  const { visit } = await openConsole(console.gateway)
   const body = { name: 'k8s__echo', text: 'of a user' }
   assert.equal((await invoke(console, body)).status, 409)
   await visit(
@@ -130,7 +130,7 @@ test('users see their own requests, and approvers those that they decide on', { 
 
 test('the form of policies has the members of confirm and approve', { skip }, async (t) => {
   const console = await startHostileConsole(t)
-  const { visit } = await openConsole(t, console.gateway)
+  const { visit } = await openConsole(console.gateway)
   await visit(
     '#/new/policy',
     async (page) => {

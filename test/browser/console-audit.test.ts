@@ -21,7 +21,7 @@ test('the audit log is filtered by its address, tells changes in words, and is l
   await gateway.api('POST', '/users', { name: 'carol', role: 'user' })
   const refused = await fetch(`${gateway.url}/api/v0/users`, { headers: { authorization: 'Bearer wrong' } })
   assert.equal(refused.status, 401)
-  const { visit } = await openConsole(t, gateway)
+  const { visit } = await openConsole(gateway)
   const cookie = cookieOf('auditor')
   await visit(
     '#/audit',

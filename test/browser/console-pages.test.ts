@@ -8,7 +8,7 @@ import { looks } from './page-checks.ts'
 
 const setUp = shareSetup(async (t) => {
   const console = await startHostileConsole(t)
-  return { console, site: await openConsole(t, console.gateway) }
+  return { console, site: await openConsole(console.gateway) }
 })
 
 for (const role of ['admin', 'auditor', 'user'] as const) {

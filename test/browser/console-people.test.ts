@@ -28,7 +28,7 @@ async function openPage(t: TestContext, browser: Browser, console: Console, role
 const start = async (t: TestContext, env: Readonly<Record<string, string>> = {}) => {
   requireBuild()
   const console = await startConsole(t, { env })
-  return { console, browser: await launchBrowser(t) }
+  return { console, browser: await launchBrowser() }
 }
 
 /** Opens a page of the console, and waits for its heading and data. */

@@ -27,7 +27,7 @@ test('CO-06 a user sees only what is hers, and a page for administrators says wh
     body: JSON.stringify({ name: 'billing__echo', text: 'of carol' })
   })
   assert.equal(called.status, 200, await called.text())
-  const { visit } = await openConsole(t, gateway, [gateway.provider.issuer])
+  const { visit } = await openConsole(gateway, [gateway.provider.issuer])
   await visit(
     '#/tools',
     async (page) => {
@@ -106,7 +106,7 @@ test('what a role may not do is on no page of it, and no page of it asks for wha
   const { gateway, cookieOf } = await startConsole(t)
   const made = await gateway.api('POST', '/tool-groups', { name: 'ops', included_tools: ['k8s__echo'] })
   assert.equal(made.status, 201, JSON.stringify(made.body))
-  const { visit } = await openConsole(t, gateway)
+  const { visit } = await openConsole(gateway)
   for (const role of ['user', 'auditor'] as const) {
     await visit(
       '#/overview',
@@ -136,7 +136,7 @@ test(
   { skip },
   async (t) => {
     const { gateway, cookieOf, send } = await startConsole(t)
-    const { visit } = await openConsole(t, gateway)
+    const { visit } = await openConsole(gateway)
     const found = (await gateway.api('GET', '/catalogue?limit=1')).body.servers as { readonly name: string }[]
     const { name } = found[0]!
     const statuses = { admin: [200, 200], auditor: [200, 403], user: [403, 403] } as const
@@ -169,7 +169,7 @@ test(
 test('charts of the console tell their values by keyboard to administrators and auditors', { skip }, async (t) => {
   const { gateway, cookieOf, send } = await startConsole(t)
   assert.equal((await send('user', 'POST', '/api/v0/tools/invoke', { body: { name: 'k8s__echo' } })).status, 200)
-  const { visit } = await openConsole(t, gateway)
+  const { visit } = await openConsole(gateway)
   for (const role of ['admin', 'auditor'] as const) {
     await visit(
       '#/overview',
@@ -188,7 +188,7 @@ test(
   { skip },
   async (t) => {
     const { gateway, cookieOf } = await startConsole(t)
-    const { visit } = await openConsole(t, gateway)
+    const { visit } = await openConsole(gateway)
     await visit(
       '#/connect',
       async (page) => {

@@ -37,7 +37,7 @@ test(
     const second = await addReplica(t, first)
     await addServer(t, first)
     await allowEverybody(first)
-    const { visit } = await openConsole(t, first, [first.provider.issuer, second.url])
+    const { visit } = await openConsole(first, [first.provider.issuer, second.url])
     const cookie = await signInWithToken(first, ADMIN)
     await visit(
       '#/overview',
@@ -75,7 +75,7 @@ test('a page goes on with what was typed after its person has signed in again', 
   const gateway = await startSignInGateway(t, { env })
   const recorder = await addServer(t, gateway)
   await allowEverybody(gateway)
-  const { visit } = await openConsole(t, gateway, [gateway.provider.issuer])
+  const { visit } = await openConsole(gateway, [gateway.provider.issuer])
   await visit(
     '#/overview',
     async (page) => {

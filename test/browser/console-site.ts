@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { SignInGateway } from '../fixtures/identity-provider/gateway.ts'
 import { launchBrowser, requireBuild, waitForData, type Visit } from './browser.ts'
@@ -27,12 +26,11 @@ export const cookieFor = (url: string, cookie: string) => {
 
 /** Starts Chromium for the console of a gateway; `others`: further addresses that pages may lead to. */
 export async function openConsole(
-  t: TestContext,
   { url }: Pick<SignInGateway, 'url'>,
   others: readonly string[] = []
 ): Promise<ConsoleSite> {
   requireBuild()
-  const browser = await launchBrowser(t)
+  const browser = await launchBrowser()
   return {
     browser,
     async visit(hash, work, { expected, cookie, ...options } = {}) {

@@ -240,7 +240,7 @@ test('CO-05 each task takes at most as many clicks in the console as on the dash
     },
     { expected }
   )
-  const { visit } = await openConsole(t, enterprise)
+  const { visit } = await openConsole(enterprise)
   await visit(
     '',
     async (page) => {
@@ -257,9 +257,9 @@ test('CO-05 each task takes at most as many clicks in the console as on the dash
   )
 })
 
-test('a user tries a tool, finds the call and connects a client in as many clicks', { skip }, async (t) => {
+test('a user tries a tool, finds the call and connects a client in as many clicks', { skip }, async () => {
   const { world, enterprise, userToken } = await setUp()
-  const { visit } = await openConsole(t, enterprise)
+  const { visit } = await openConsole(enterprise)
   await visit(
     '',
     async (page) => {

@@ -60,7 +60,7 @@ test(
     const { api } = gateway
     const listed = await startListed(t, 'streamable_http', before)
     assert.equal((await api('POST', '/servers', { name: 'files', ...listed.registration })).status, 201)
-    const { visit } = await openConsole(t, gateway)
+    const { visit } = await openConsole(gateway)
     const served = async () => JSON.stringify((await api('GET', '/tools?server=files')).body)
 
     await visit(

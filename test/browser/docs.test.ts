@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { addCleanup } from '../store.ts'
 import { skip, startSite } from './browser.ts'
 
 test('CR-A2: the page of the API is tried out in enterprise mode, with a token', { skip }, async (t) => {
@@ -12,6 +13,7 @@ test('CR-A2: the page of the API is tried out in enterprise mode, with a token',
     }
   })
   const page = await browser.newPage()
+  addCleanup(t, () => page.close())
   page.setDefaultTimeout(60_000)
   await page.goto(`${gateway.url}/docs`)
   const operation = page.locator('#operations-users-getCurrentUser')

@@ -18,7 +18,7 @@ export interface SiteLoad extends SlowLoad {
 /** Starts a gateway of each mode with the same servers. Returns every page of both, for each role, in each width. */
 export async function shiftingSites(t: TestContext) {
   requireBuild()
-  const [console, development, browser] = await Promise.all([startHostileConsole(t), startGateway(t), launchBrowser(t)])
+  const [console, development, browser] = await Promise.all([startHostileConsole(t), startGateway(t), launchBrowser()])
   await development.register(registrationOf('hostile', await startHostile(t)))
   const failing = { name: 'failing', transport: 'stdio', command: process.execPath, args: ['-e', 'process.exit(3)'] }
   assert.equal((await development.post('/api/v0/servers?save=disabled', failing)).status, 201)

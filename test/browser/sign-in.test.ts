@@ -33,7 +33,7 @@ test(
   { skip },
   async (t) => {
     const gateway = await startSignInGateway(t)
-    const browser = await launchBrowser(t)
+    const browser = await launchBrowser()
     const context = await browser.newContext({ reducedMotion: 'reduce' })
     addCleanup(t, () => context.close())
     const page = await context.newPage()

@@ -39,7 +39,7 @@ export function start(command: string, args: readonly string[], env: Record<stri
 export async function waitUntilReady<T>(
   { output, exited }: ManagedProcess,
   check: () => T | Promise<T>,
-  limitMs = 60_000
+  limitMs = 180_000
 ): Promise<NonNullable<T>> {
   let hasEnded = false
   void exited.then(() => (hasEnded = true))

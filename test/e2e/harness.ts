@@ -75,11 +75,17 @@ function newest(folder: string): number {
   return Math.max(0, ...times)
 }
 
+const built = join(root, 'dist/src/cli/main.js')
+
+/** Returns true if the build is newer than the sources. */
+export function hasBuild(): boolean {
+  const changed = Math.max(...['src', 'migrations'].map((name) => newest(join(root, name))))
+  return existsSync(built) && statSync(built).mtimeMs >= changed
+}
+
 /** Returns the command for the build if it is newer than the sources, else for the sources. */
 export function towpathCommand(): string[] {
-  const built = join(root, 'dist/src/cli/main.js')
-  const changed = Math.max(...['src', 'migrations'].map((name) => newest(join(root, name))))
-  if (existsSync(built) && statSync(built).mtimeMs >= changed) return [built]
+  if (hasBuild()) return [built]
   return ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
 }
 

@@ -17,6 +17,7 @@ import { META, startMcp, type Mcp } from '../integration/mcp-helpers.ts'
 import { tempDir } from '../store.ts'
 import { fixtureArgs, startEraProxy, startFixture, type Era } from './fixture.ts'
 import { until } from '../until.ts'
+import { cellsOf } from '../matrix.ts'
 
 const watched = 'test://watched-resource'
 
@@ -195,19 +196,17 @@ async function testOwnNotifications(subjects: Subject[]) {
   await until('all to hear of the list', trigger)
 }
 
-for (const [kind, start] of Object.entries(upstreams)) {
-  for (const session_mode of ['stateless', 'stateful'] as const) {
-    test(`each kind of client gets everything of a server over ${kind} (${session_mode})`, async (t) => {
-      const mcp = await startMcp(t)
-      await register(mcp.app, { name: 'up', session_mode, ...(await start(t)) })
-      const folder = await tempDir(t)
-      const names = Object.keys(clients)
-      const subjects = await Promise.all(names.map((name) => clients[name]!(t, mcp)))
-      const cells = await Promise.all(subjects.map((subject, i) => runFeatures(subject, join(folder, String(i)))))
-      for (const [i, cell] of cells.entries()) assert.deepEqual(cell, expected, names[i])
-      if (kind !== 'stdio') await testSharedNotifications(subjects)
-      // with a process for each call there is nothing left to send notifications
-      else if (session_mode === 'stateful') await testOwnNotifications(subjects)
-    })
-  }
+for (const [[kind, start], session_mode] of cellsOf(Object.entries(upstreams), ['stateless', 'stateful'] as const)) {
+  test(`each kind of client gets everything of a server over ${kind} (${session_mode})`, async (t) => {
+    const mcp = await startMcp(t)
+    await register(mcp.app, { name: 'up', session_mode, ...(await start(t)) })
+    const folder = await tempDir(t)
+    const names = Object.keys(clients)
+    const subjects = await Promise.all(names.map((name) => clients[name]!(t, mcp)))
+    const cells = await Promise.all(subjects.map((subject, i) => runFeatures(subject, join(folder, String(i)))))
+    for (const [i, cell] of cells.entries()) assert.deepEqual(cell, expected, names[i])
+    if (kind !== 'stdio') await testSharedNotifications(subjects)
+    // with a process for each call there is nothing left to send notifications
+    else if (session_mode === 'stateful') await testOwnNotifications(subjects)
+  })
 }

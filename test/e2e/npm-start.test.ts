@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { freshDataDir, addCleanup } from '../store.ts'
+import { cellsOf, firstOf } from '../matrix.ts'
 import { until } from '../until.ts'
-import { cleanEnv, freePort, run } from './harness.ts'
+import { cleanEnv, freePort, hasBuild, root, run } from './harness.ts'
 import { cloneProject } from './pages.ts'
 import { isAlive } from './process-tree.ts'
 
@@ -19,6 +20,8 @@ before(async () => {
   clone = await mkdtemp(join(tmpdir(), 'towpath-clone-'))
   dependent = await mkdtemp(join(tmpdir(), 'towpath-dependent-'))
   await cloneProject(clone)
+  // younger than the sources of the clone, so that nothing is built again
+  if (hasBuild()) await cp(join(root, 'dist'), join(clone, 'dist'), { recursive: true })
   spawnSync(process.execPath, ['scripts/build-if-stale.mjs'], { cwd: clone })
   // as npm does on installation
   await chmod(join(clone, 'dist/src/cli/main.js'), 0o755)
@@ -77,17 +80,18 @@ async function assertDrainsAndEnds({ npm, pid, url, dataDir, finish }: Gateway):
   await assert.rejects(fetch(`${url}/health`), 'the port is free')
 }
 
-for (const command of Object.keys(commands) as (keyof typeof commands)[]) {
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGKILL'] as const) {
-    // the shell that npm puts between waits for the gateway, and npm for the shell: nothing ends, nothing is orphaned
-    if (signal === 'SIGINT' && command !== 'npm start') continue
-    test(`CR-A4: ${signal} to npm alone ends the gateway as usual: ${command}`, async (t) => {
-      const gateway = await startByNpm(t, command)
-      process.kill(gateway.npm.pid, signal)
-      await assertDrainsAndEnds(gateway)
-    })
-  }
+const all = Object.keys(commands) as (keyof typeof commands)[]
 
+// the shell that npm puts between waits for the gateway, and npm for the shell: nothing ends, nothing is orphaned
+for (const [signal, command] of [...cellsOf(['SIGTERM', 'SIGHUP', 'SIGKILL'], all), ['SIGINT', 'npm start']] as const) {
+  test(`CR-A4: ${signal} to npm alone ends the gateway as usual: ${command}`, async (t) => {
+    const gateway = await startByNpm(t, command)
+    process.kill(gateway.npm.pid, signal)
+    await assertDrainsAndEnds(gateway)
+  })
+}
+
+for (const command of firstOf(all)) {
   test(`CR-A4: Ctrl-C, which a terminal sends to all of them, ends the gateway as usual: ${command}`, async (t) => {
     const gateway = await startByNpm(t, command)
     process.kill(-gateway.npm.pid, 'SIGINT')

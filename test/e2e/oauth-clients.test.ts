@@ -14,6 +14,7 @@ import { decodeJwt } from 'jose'
 import { REDIRECT, type Tokens } from '../fixtures/identity-provider/gateway.ts'
 import { shareSetup } from '../shared-setup.ts'
 import { letIn, startSignInProcess } from './sign-in-gateway.ts'
+import { cellsOf } from '../matrix.ts'
 
 const identity = { name: 'a client of a test', version: '1' }
 const start = shareSetup(startSignInProcess)
@@ -92,42 +93,40 @@ const sdks = [
 ] as const
 const audienceOf = ({ tokens }: Kept) => decodeJwt(tokens!.access_token).aud
 
-for (const { version, open, Unauthorized } of sdks) {
-  for (const registers of [true, false]) {
-    const way = registers ? 'registers itself' : 'is described by a document behind TLS'
-    test(`IA-05 a client of SDK ${version} that ${way} connects by URL, calls a tool and renews its token`, async (t) => {
-      const { url, host } = await start()
-      const endpoint = `${url}${registers ? '/v0/groups/team/mcp' : '/mcp'}`
-      const document = registers ? undefined : host.addDocument(`/sdk-${version}.json`, REDIRECT)
-      const kept: Kept = {}
-      const provider = createOAuthProvider(kept, document)
+for (const [{ version, open, Unauthorized }, registers] of cellsOf(sdks, [true, false])) {
+  const way = registers ? 'registers itself' : 'is described by a document behind TLS'
+  test(`IA-05 a client of SDK ${version} that ${way} connects by URL, calls a tool and renews its token`, async (t) => {
+    const { url, host } = await start()
+    const endpoint = `${url}${registers ? '/v0/groups/team/mcp' : '/mcp'}`
+    const document = registers ? undefined : host.addDocument(`/sdk-${version}.json`, REDIRECT)
+    const kept: Kept = {}
+    const provider = createOAuthProvider(kept, document)
 
-      const first = open(new URL(endpoint), provider)
-      t.after(() => first.close())
-      await assert.rejects(first.connect(), Unauthorized)
-      if (document === undefined) assert.doesNotMatch(kept.client!.client_id, /^https:/)
-      else assert.equal(kept.client!.client_id, document)
-      await first.finish(kept.back!)
-      assert.equal(audienceOf(kept), endpoint)
+    const first = open(new URL(endpoint), provider)
+    t.after(() => first.close())
+    await assert.rejects(first.connect(), Unauthorized)
+    if (document === undefined) assert.doesNotMatch(kept.client!.client_id, /^https:/)
+    else assert.equal(kept.client!.client_id, document)
+    await first.finish(kept.back!)
+    assert.equal(audienceOf(kept), endpoint)
 
-      const second = open(new URL(endpoint), provider)
-      t.after(() => second.close())
-      await second.connect()
-      const { tools } = await second.listTools()
-      assert.ok(
-        tools.some(({ name }) => name === 'k8s__echo'),
-        JSON.stringify(tools)
-      )
-      assert.match(JSON.stringify(await second.callTool('k8s__echo')), /k8s/)
+    const second = open(new URL(endpoint), provider)
+    t.after(() => second.close())
+    await second.connect()
+    const { tools } = await second.listTools()
+    assert.ok(
+      tools.some(({ name }) => name === 'k8s__echo'),
+      JSON.stringify(tools)
+    )
+    assert.match(JSON.stringify(await second.callTool('k8s__echo')), /k8s/)
 
-      const before = kept.tokens!
-      // as the gateway would answer to an expired one
-      kept.tokens = { ...before, access_token: 'expired' }
-      kept.back = undefined as never
-      assert.match(JSON.stringify(await second.callTool('k8s__echo')), /k8s/)
-      assert.notEqual(kept.tokens.refresh_token, before.refresh_token)
-      assert.equal(audienceOf(kept), endpoint)
-      assert.equal(kept.back, undefined, 'nobody was asked again')
-    })
-  }
+    const before = kept.tokens!
+    // as the gateway would answer to an expired one
+    kept.tokens = { ...before, access_token: 'expired' }
+    kept.back = undefined as never
+    assert.match(JSON.stringify(await second.callTool('k8s__echo')), /k8s/)
+    assert.notEqual(kept.tokens.refresh_token, before.refresh_token)
+    assert.equal(audienceOf(kept), endpoint)
+    assert.equal(kept.back, undefined, 'nobody was asked again')
+  })
 }

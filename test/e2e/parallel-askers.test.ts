@@ -6,6 +6,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { register } from '../app.ts'
 import { connectLegacy, connectModern, type Answers, type RecordingClient } from '../asked-clients.ts'
 import { startMcp, type Mcp } from '../integration/mcp-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 import { until } from '../until.ts'
 import { cleanEnv, root, run } from './harness.ts'
 
@@ -73,25 +74,24 @@ const askers = Array.from({ length: N }, (_, i) => {
   return { name: `asker ${i + 1}`, tool: `up__${tool}`, answer: answer(`asker ${i + 1}`) }
 })
 
-for (const [transport, kind] of Object.entries(kinds)) {
-  for (const [who, connect] of Object.entries(clients)) {
-    for (const mode of ['stateful', 'stateless']) {
-      test(`CR-F1: ${N} parallel calls that ask over ${transport} are all answered (${mode}, client ${who})`, async (t) => {
-        const mcp = await startMcp(t)
-        await addAsking(t, mcp, kind, mode)
-        if (who === 'modern' && kind === 'http') await makeFirstAsk(t, mcp)
-        const together = who === 'modern' && mode === 'stateful' ? LANES : N
-        const client = await connect(t, mcp, answersTogether(together))
-        const results = await Promise.all(askers.map(({ tool, name }) => client.call(tool, { name })))
-        assert.deepEqual(
-          results.map(textOf),
-          askers.map(({ answer }) => answer),
-          'all get their answers'
-        )
-        assert.equal(client.serverRequests.length, N, 'each asks once')
-      })
-    }
-  }
+for (const [[transport, kind], [who, connect], mode] of cellsOf(Object.entries(kinds), Object.entries(clients), [
+  'stateful',
+  'stateless'
+])) {
+  test(`CR-F1: ${N} parallel calls that ask over ${transport} are all answered (${mode}, client ${who})`, async (t) => {
+    const mcp = await startMcp(t)
+    await addAsking(t, mcp, kind, mode)
+    if (who === 'modern' && kind === 'http') await makeFirstAsk(t, mcp)
+    const together = who === 'modern' && mode === 'stateful' ? LANES : N
+    const client = await connect(t, mcp, answersTogether(together))
+    const results = await Promise.all(askers.map(({ tool, name }) => client.call(tool, { name })))
+    assert.deepEqual(
+      results.map(textOf),
+      askers.map(({ answer }) => answer),
+      'all get their answers'
+    )
+    assert.equal(client.serverRequests.length, N, 'each asks once')
+  })
 }
 
 /**
@@ -103,30 +103,28 @@ async function makeFirstAsk(t: TestContext, { url }: Mcp) {
   await client.call('up__ask', { name: 'first' })
 }
 
-for (const [transport, kind] of Object.entries(kinds)) {
-  for (const [who, connect] of Object.entries(clients)) {
-    test(`CR-F1: over ${transport} a late answer costs no call its time, nor does the end of another call (${who})`, async (t) => {
-      const mcp = await startMcp(t, { TOWPATH_CALL_TIMEOUT_MS: '4000', TOWPATH_CALL_TOTAL_TIMEOUT_MS: '5000' })
-      await addAsking(t, mcp, kind, 'stateful')
-      const together = ['oldest', 'quick', 'newest']
-      const asked = new Set<string>()
-      const client = await connect(t, mcp, {
-        async form({ message }) {
-          asked.add(message)
-          if (message === 'first') return { action: 'accept', content: { said: 'at once' } }
-          await until('all are asked', () => together.every((name) => asked.has(name)))
-          if (message !== 'quick') await new Promise((resolve) => setTimeout(resolve, 5_500))
-          return { action: 'accept', content: { said: 'in time' } }
-        }
-      })
-      // the session is open by then
-      await client.call('up__ask', { name: 'first' })
-      const ask = async (name: string) => textOf(await client.call('up__ask', { name }))
-      assert.deepEqual(
-        await Promise.all(together.map(ask)),
-        together.map((name) => `${name}: accept in time`),
-        'all are answered'
-      )
+for (const [[transport, kind], [who, connect]] of cellsOf(Object.entries(kinds), Object.entries(clients))) {
+  test(`CR-F1: over ${transport} a late answer costs no call its time, nor does the end of another call (${who})`, async (t) => {
+    const mcp = await startMcp(t, { TOWPATH_CALL_TIMEOUT_MS: '4000', TOWPATH_CALL_TOTAL_TIMEOUT_MS: '5000' })
+    await addAsking(t, mcp, kind, 'stateful')
+    const together = ['oldest', 'quick', 'newest']
+    const asked = new Set<string>()
+    const client = await connect(t, mcp, {
+      async form({ message }) {
+        asked.add(message)
+        if (message === 'first') return { action: 'accept', content: { said: 'at once' } }
+        await until('all are asked', () => together.every((name) => asked.has(name)))
+        if (message !== 'quick') await new Promise((resolve) => setTimeout(resolve, 5_500))
+        return { action: 'accept', content: { said: 'in time' } }
+      }
     })
-  }
+    // the session is open by then
+    await client.call('up__ask', { name: 'first' })
+    const ask = async (name: string) => textOf(await client.call('up__ask', { name }))
+    assert.deepEqual(
+      await Promise.all(together.map(ask)),
+      together.map((name) => `${name}: accept in time`),
+      'all are answered'
+    )
+  })
 }

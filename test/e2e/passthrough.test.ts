@@ -13,6 +13,7 @@ import { answersOf, connectLegacy, type RecordingClient } from '../asked-clients
 import { cleanEnv, root, startGateway } from './harness.ts'
 import { until } from '../until.ts'
 import { everything } from './peers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const script = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
 
@@ -234,19 +235,17 @@ async function compareErrors(sides: Side[]) {
   assert.deepEqual(await Promise.all(unknown), [{ isError: true }, { code: -32602 }], 'unknown tool')
 }
 
-for (const kind of ['stdio', 'streamable_http'] as const) {
-  for (const mode of ['stateless', 'stateful']) {
-    test(`server-everything over ${kind} (${mode}) gives through the gateway what it gives direct`, async (t) => {
-      const sides = await bothSides(t, kind, mode)
-      await compareLists(sides)
-      await compareAnswers(sides)
-      await compareProgress(sides)
-      await compareQuestions(sides)
-      await compareCompletion(sides)
-      await compareToggledLogs(sides, mode)
-      if (mode === 'stateful') await compareSession(sides)
-      // after a stream error the SDK's client resumes it, and this server then replays the whole session
-      await compareErrors(sides)
-    })
-  }
+for (const [kind, mode] of cellsOf(['stdio', 'streamable_http'] as const, ['stateless', 'stateful'])) {
+  test(`server-everything over ${kind} (${mode}) gives through the gateway what it gives direct`, async (t) => {
+    const sides = await bothSides(t, kind, mode)
+    await compareLists(sides)
+    await compareAnswers(sides)
+    await compareProgress(sides)
+    await compareQuestions(sides)
+    await compareCompletion(sides)
+    await compareToggledLogs(sides, mode)
+    if (mode === 'stateful') await compareSession(sides)
+    // after a stream error the SDK's client resumes it, and this server then replays the whole session
+    await compareErrors(sides)
+  })
 }

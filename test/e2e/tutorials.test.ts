@@ -140,7 +140,7 @@ test(
       places,
       services: [`${url}/health`, `http://localhost:${everything}/mcp`],
       onBrowser: createBrowserSteps(t, {
-        browser: await launchBrowser(t),
+        browser: await launchBrowser(),
         signIn: signInAtProvider,
         onCopy: (name, text) => places.push([`${name}=twp_…`, `${name}=${text}`])
       }),

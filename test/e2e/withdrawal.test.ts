@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { until } from '../until.ts'
 import { addUpstream, skip, startEnterprise, startReplica, type Actor } from './enterprise.ts'
+import { cellsOf } from '../matrix.ts'
 
 const slow = { name: 'alpha__slow', arguments: { ms: 60_000 } }
 
@@ -49,26 +50,24 @@ async function start(t: TestContext, mode: string) {
   return { one, two: await startReplica(t, one), alpha }
 }
 
-for (const mode of ['stateless', 'stateful']) {
-  for (const [what, { withdraw, group, endsRest }] of Object.entries(cases)) {
-    test(`SR-L15 calls under way end on every replica when ${what} (${mode})`, { skip }, async (t) => {
-      const { one, two, alpha } = await start(t, mode)
-      const under = await Promise.all([one, two].map(({ cliAll, user }) => startCalls(cliAll, user, group)))
-      const mcp = under.flatMap((each) => each.mcp)
-      const rest = under.flatMap((each) => each.rest)
-      const others = group ? [one.cliAll.modern('tools/call', slow)] : []
-      // the end of the test aborts the remaining calls
-      for (const each of [...rest, ...others]) each.catch(() => undefined)
-      const count = mcp.length + rest.length + others.length
-      await until('the calls are in progress', () => alpha.calls('tools/call').length === count)
+for (const [mode, [what, { withdraw, group, endsRest }]] of cellsOf(['stateless', 'stateful'], Object.entries(cases))) {
+  test(`SR-L15 calls under way end on every replica when ${what} (${mode})`, { skip }, async (t) => {
+    const { one, two, alpha } = await start(t, mode)
+    const under = await Promise.all([one, two].map(({ cliAll, user }) => startCalls(cliAll, user, group)))
+    const mcp = under.flatMap((each) => each.mcp)
+    const rest = under.flatMap((each) => each.rest)
+    const others = group ? [one.cliAll.modern('tools/call', slow)] : []
+    // the end of the test aborts the remaining calls
+    for (const each of [...rest, ...others]) each.catch(() => undefined)
+    const count = mcp.length + rest.length + others.length
+    await until('the calls are in progress', () => alpha.calls('tools/call').length === count)
 
-      assert.ok((await withdraw(one.admin)).status < 300)
-      for (const { body, text } of await Promise.all(mcp))
-        assert.match(String(body?.error?.message), /no longer allowed/, text)
-      if (endsRest) for (const { status } of await Promise.all(rest)) assert.equal(status, 409)
-      const ended = mcp.length + (endsRest ? rest.length : 0)
-      await until('the upstream is told', () => alpha.calls('notifications/cancelled').length >= ended)
-      assert.equal(alpha.calls('notifications/cancelled').length, ended)
-    })
-  }
+    assert.ok((await withdraw(one.admin)).status < 300)
+    for (const { body, text } of await Promise.all(mcp))
+      assert.match(String(body?.error?.message), /no longer allowed/, text)
+    if (endsRest) for (const { status } of await Promise.all(rest)) assert.equal(status, 409)
+    const ended = mcp.length + (endsRest ? rest.length : 0)
+    await until('the upstream is told', () => alpha.calls('notifications/cancelled').length >= ended)
+    assert.equal(alpha.calls('notifications/cancelled').length, ended)
+  })
 }

@@ -10,6 +10,7 @@ import type { AuditEntry } from '../../src/registry/model/model.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { engines, addCleanup, tempDir } from '../store.ts'
+import { cellsOf } from '../matrix.ts'
 import { until } from '../until.ts'
 import { beginWith, complete, registration, setUp } from './oauth-helpers.ts'
 
@@ -118,42 +119,40 @@ const ways: Readonly<Record<string, Way>> = {
 }
 
 for (const [way, { purpose, modes: inModes, replaces, go }] of Object.entries(ways)) {
-  for (const mode of inModes) {
-    for (const transport of ['stdio', 'streamable_http', 'sse']) {
-      const engine = engines[(way.length + transport.length + mode.length) % engines.length]!
-      test(`SR-H4 ${way} leaves an attempt and its outcome, ${transport}, ${mode} mode (${engine})`, async (t) => {
-        const app = await startApp(t, { engine, env: modes[mode] })
-        if (replaces) {
-          const made = await ask(app, 'POST', '/api/v0/servers', stdioServer('fd'))
-          assert.equal(made.status, 201, made.text)
-        }
-        const { server, wasReached } = await failingServer(t, transport, 'fd')
-        const answer = await go(app, server)
-        assert.ok(wasReached(), answer.text)
+  for (const [transport, mode] of cellsOf(['stdio', 'streamable_http', 'sse'], inModes)) {
+    const engine = engines[(way.length + transport.length + mode.length) % engines.length]!
+    test(`SR-H4 ${way} leaves an attempt and its outcome, ${transport}, ${mode} mode (${engine})`, async (t) => {
+      const app = await startApp(t, { engine, env: modes[mode] })
+      if (replaces) {
+        const made = await ask(app, 'POST', '/api/v0/servers', stdioServer('fd'))
+        assert.equal(made.status, 201, made.text)
+      }
+      const { server, wasReached } = await failingServer(t, transport, 'fd')
+      const answer = await go(app, server)
+      assert.ok(wasReached(), answer.text)
 
-        const [attempt, outcome] = ofContacts(await rowsOf(app, 'fd')).slice(-2) as [AuditEntry, AuditEntry]
-        assert.deepEqual(
-          [attempt?.action, attempt?.outcome, outcome?.action, outcome?.outcome],
-          ['server.attempt', 'begun', 'server.contact', 'failed']
-        )
-        const kind = mode === 'development' ? 'development' : 'admin'
-        for (const row of [attempt, outcome]) {
-          assert.deepEqual([row.actor_kind, row.actor, row.address], [kind, kind, '192.0.2.9'])
-          assert.equal(row.purpose, purpose)
-          assert.match(row.fingerprint!, /^[0-9a-f]{64}$/)
-          assert.ok(row.request_id)
-        }
-        assert.equal(outcome.attempt, attempt.id)
-        assert.equal(outcome.request_id, attempt.request_id)
-        assert.equal(outcome.fingerprint, attempt.fingerprint)
-        assert.match(outcome.failure!, /^(crashed|bad_response|unreachable)$/)
-        assert.ok(outcome.reason && outcome.duration_ms! >= 0)
-        assert.equal(attempt.after?.transport, transport)
-        const reached = 'url' in server ? server.url.replace('SENTINEL-1', '***') : server.command
-        assert.equal(attempt.after.url ?? attempt.after.command, reached)
-        assert.doesNotMatch(JSON.stringify([attempt, outcome]), /SENTINEL/)
-      })
-    }
+      const [attempt, outcome] = ofContacts(await rowsOf(app, 'fd')).slice(-2) as [AuditEntry, AuditEntry]
+      assert.deepEqual(
+        [attempt?.action, attempt?.outcome, outcome?.action, outcome?.outcome],
+        ['server.attempt', 'begun', 'server.contact', 'failed']
+      )
+      const kind = mode === 'development' ? 'development' : 'admin'
+      for (const row of [attempt, outcome]) {
+        assert.deepEqual([row.actor_kind, row.actor, row.address], [kind, kind, '192.0.2.9'])
+        assert.equal(row.purpose, purpose)
+        assert.match(row.fingerprint!, /^[0-9a-f]{64}$/)
+        assert.ok(row.request_id)
+      }
+      assert.equal(outcome.attempt, attempt.id)
+      assert.equal(outcome.request_id, attempt.request_id)
+      assert.equal(outcome.fingerprint, attempt.fingerprint)
+      assert.match(outcome.failure!, /^(crashed|bad_response|unreachable)$/)
+      assert.ok(outcome.reason && outcome.duration_ms! >= 0)
+      assert.equal(attempt.after?.transport, transport)
+      const reached = 'url' in server ? server.url.replace('SENTINEL-1', '***') : server.command
+      assert.equal(attempt.after.url ?? attempt.after.command, reached)
+      assert.doesNotMatch(JSON.stringify([attempt, outcome]), /SENTINEL/)
+    })
   }
 }
 

@@ -6,6 +6,7 @@ import { startAuthorizationServer, type AuthorizationSwitches } from '../fixture
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { addCleanup } from '../store.ts'
 import { begin, call, complete, modes, signIn, type Mode } from './oauth-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const basic = 'client_secret_basic'
 const post = 'client_secret_post'
@@ -96,33 +97,31 @@ const rows: readonly Row[] = [
   }
 ]
 
-for (const mode of Object.keys(modes) as Mode[]) {
-  for (const { as: camp, switches, requests } of rows) {
-    test(`CR-F2: signing in and renewing work where the authorization server ${camp}, also after a restart (${mode})`, async (t) => {
-      const config = await freshConfig(t, modes[mode])
-      const as = await startAuthorizationServer(null, switches)
-      addCleanup(t, as.close)
-      const upstream = await startProtected(null, as)
-      addCleanup(t, upstream.close)
-      const first = await openApp(config)
-      const setup = { app: first, as, upstream, logged: [] }
-      const begun = await begin(setup)
-      await first.close()
-      const second = await openApp(config)
-      const done = await complete({ ...setup, app: second }, begun)
-      assert.equal(done.status, 201, done.text)
-      assert.equal(as.tokenRequests('authorization_code').length, requests, 'requests with the code')
-      as.revoke()
-      assert.equal((await call(second)).status, 200, 'a call that needs a new token')
-      await second.close()
-      const third = await openApp(config)
-      addCleanup(t, () => third.close())
-      as.revoke()
-      const answer = await call(third)
-      assert.equal(answer.status, 200, answer.text)
-      assert.equal(as.tokenRequests('refresh_token').length, 2, 'what worked for the code is used at once for renewals')
-    })
-  }
+for (const [mode, { as: camp, switches, requests }] of cellsOf(Object.keys(modes) as Mode[], rows)) {
+  test(`CR-F2: signing in and renewing work where the authorization server ${camp}, also after a restart (${mode})`, async (t) => {
+    const config = await freshConfig(t, modes[mode])
+    const as = await startAuthorizationServer(null, switches)
+    addCleanup(t, as.close)
+    const upstream = await startProtected(null, as)
+    addCleanup(t, upstream.close)
+    const first = await openApp(config)
+    const setup = { app: first, as, upstream, logged: [] }
+    const begun = await begin(setup)
+    await first.close()
+    const second = await openApp(config)
+    const done = await complete({ ...setup, app: second }, begun)
+    assert.equal(done.status, 201, done.text)
+    assert.equal(as.tokenRequests('authorization_code').length, requests, 'requests with the code')
+    as.revoke()
+    assert.equal((await call(second)).status, 200, 'a call that needs a new token')
+    await second.close()
+    const third = await openApp(config)
+    addCleanup(t, () => third.close())
+    as.revoke()
+    const answer = await call(third)
+    assert.equal(answer.status, 200, answer.text)
+    assert.equal(as.tokenRequests('refresh_token').length, 2, 'what worked for the code is used at once for renewals')
+  })
 }
 
 for (const mode of Object.keys(modes) as Mode[]) {

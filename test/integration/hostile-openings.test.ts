@@ -9,6 +9,7 @@ import { startProtected } from '../fixtures/oauth/protected.ts'
 import { addCleanup } from '../store.ts'
 import { addRecorder, startMcp, type Mcp } from './mcp-helpers.ts'
 import { completeWith, registration, send } from './oauth-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const add = (mcp: Mcp, server: object) => mcp.app.inject({ method: 'POST', url: '/api/v0/servers', payload: server })
 
@@ -34,33 +35,28 @@ const members: readonly NonNullable<Opening['member']>[] = [
   'twice'
 ]
 
-for (const transport of hostileTransports) {
-  for (const era of ['legacy', 'modern'] as const) {
-    // HTTP+SSE exists only in the legacy era
-    if (transport === 'sse' && era === 'modern') continue
-    test(`SR-C1 a malformed answer of ${era === 'legacy' ? 'initialize' : 'server/discover'} costs its own server alone: ${transport}`, async (t) => {
-      const mcp = await startMcp(t)
-      await addRecorder(t, mcp, 'good', { modern: true })
-      const sound = await startHostile(t, transport, { era })
-      await register(mcp.app, { name: 'sound', ...sound.registration })
-      // processes are slow: here all kinds of broken JSON are tried in one member only
-      const [tried, broken] = [
-        Object.keys(poisons),
-        transport === 'stdio' ? ['escape', 'utf8', 'surrogate'] : undefined
-      ]
-      for (const member of members) {
-        for (const poison of member === 'instructions' ? tried : (broken ?? tried)) {
-          if (member === 'twice' && poison !== 'escape') continue
-          const hostile = await startHostile(t, transport, { era, member, poison })
-          const answer = await add(mcp, { name: 'h', ...hostile.registration })
-          const what = `${member} ${poison}`
-          assert.ok([502, 504].includes(answer.statusCode), `${what}: ${answer.statusCode} ${answer.body}`)
-          assert.match(answer.json<{ error: string }>().error, /h/, what)
-        }
+for (const [transport, era] of cellsOf(hostileTransports, ['legacy', 'modern'] as const)) {
+  // HTTP+SSE exists only in the legacy era
+  if (transport === 'sse' && era === 'modern') continue
+  test(`SR-C1 a malformed answer of ${era === 'legacy' ? 'initialize' : 'server/discover'} costs its own server alone: ${transport}`, async (t) => {
+    const mcp = await startMcp(t)
+    await addRecorder(t, mcp, 'good', { modern: true })
+    const sound = await startHostile(t, transport, { era })
+    await register(mcp.app, { name: 'sound', ...sound.registration })
+    // processes are slow: here all kinds of broken JSON are tried in one member only
+    const [tried, broken] = [Object.keys(poisons), transport === 'stdio' ? ['escape', 'utf8', 'surrogate'] : undefined]
+    for (const member of members) {
+      for (const poison of member === 'instructions' ? tried : (broken ?? tried)) {
+        if (member === 'twice' && poison !== 'escape') continue
+        const hostile = await startHostile(t, transport, { era, member, poison })
+        const answer = await add(mcp, { name: 'h', ...hostile.registration })
+        const what = `${member} ${poison}`
+        assert.ok([502, 504].includes(answer.statusCode), `${what}: ${answer.statusCode} ${answer.body}`)
+        assert.match(answer.json<{ error: string }>().error, /h/, what)
       }
-      await assertUnharmed(mcp, `${transport} ${era}`)
-    })
-  }
+    }
+    await assertUnharmed(mcp, `${transport} ${era}`)
+  })
 }
 
 for (const [what, shown] of [

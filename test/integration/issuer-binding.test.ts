@@ -14,6 +14,7 @@ import {
   type SignInStart,
   type Setup
 } from './oauth-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const secret = 'SENTINEL-client-secret'
 const own = { oauth_client_id: 'known', oauth_client_secret: secret }
@@ -72,29 +73,27 @@ const begunOf = (body: { authorization_required: { session_id: string; authoriza
   url: new URL(body.authorization_required.authorization_url)
 })
 
-for (const engine of engines) {
-  for (const [how, client] of clients) {
-    test(`SR-M4 an upstream that names another issuer gets neither secret nor person, whichever route is taken (${how}, ${engine})`, async (t) => {
-      const setup = await setUp(t, { clients: { known: secret }, refresh: false }, { engine })
-      const { app, as, upstream } = setup
-      await signIn(setup, client)
-      const evil = await startEvil(t, { clients: { known: secret } })
-      upstream.issuer = evil
-      as.revoke()
-      for (const [route, configure] of routes) {
-        const { status, body } = await configure(setup, client)
-        assert.deepEqual([status, body], [409, changed(evil.issuer)], route)
-      }
-      assertNothingSent(evil)
-      assert.equal((await call(app)).status, 502)
-      // the server is still signed in at the first issuer
-      upstream.issuer = as
-      const again = await routes[1][1](setup, client)
-      assert.equal(again.status, 202, again.text)
-      assert.equal((await complete(setup, begunOf(again.body))).status, 201)
-      assert.equal((await call(app)).status, 200)
-    })
-  }
+for (const [engine, [how, client]] of cellsOf(engines, clients)) {
+  test(`SR-M4 an upstream that names another issuer gets neither secret nor person, whichever route is taken (${how}, ${engine})`, async (t) => {
+    const setup = await setUp(t, { clients: { known: secret }, refresh: false }, { engine })
+    const { app, as, upstream } = setup
+    await signIn(setup, client)
+    const evil = await startEvil(t, { clients: { known: secret } })
+    upstream.issuer = evil
+    as.revoke()
+    for (const [route, configure] of routes) {
+      const { status, body } = await configure(setup, client)
+      assert.deepEqual([status, body], [409, changed(evil.issuer)], route)
+    }
+    assertNothingSent(evil)
+    assert.equal((await call(app)).status, 502)
+    // the server is still signed in at the first issuer
+    upstream.issuer = as
+    const again = await routes[1][1](setup, client)
+    assert.equal(again.status, 202, again.text)
+    assert.equal((await complete(setup, begunOf(again.body))).status, 201)
+    assert.equal((await call(app)).status, 200)
+  })
 }
 
 for (const [how, client] of clients) {

@@ -12,6 +12,7 @@ import { listedTransports, startListed, type ServerLists } from '../fixtures/lis
 import { engines, addCleanup } from '../store.ts'
 import { until } from '../until.ts'
 import { startPolicyGateway } from './policy-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const token = 'twp_an-administrator-of-tests'
 const modes = {
@@ -61,35 +62,33 @@ const send = (app: FastifyInstance, url: string, payload?: object) =>
 
 const brief = ({ left_out = [] }: LeftOutView) => left_out.map(({ kind, name, code }) => [kind, name, code])
 
-for (const [mode, env] of Object.entries(modes)) {
-  for (const transport of listedTransports) {
-    test(`SR-C1 what a server lists and the gateway leaves out is told with its reason: every kind, ${transport}, ${mode}`, async (t) => {
-      const app = await startApp(t, { env })
-      const listed = await startListed(t, transport, mixed)
-      const registered = await send(app, '/api/v0/servers', { name: 'a', ...listed.registration })
-      assert.equal(registered.statusCode, 201, registered.body)
-      for (const shown of [registered.json<LeftOutView>(), await get<LeftOutView>(app, '/api/v0/servers/a')]) {
-        assert.equal(shown.left_out_count, 16)
-        assert.deepEqual(brief(shown), expected)
-        for (const { kind, code, reason } of shown.left_out!) {
-          assert.match(reason, /^\S.* .*\S$/)
-          const called = kind === 'resource' || kind === 'template' ? 'URI' : 'name'
-          if (['name_too_long', 'listed_twice'].includes(code)) assert.match(reason, new RegExp(`^its ${called} is`))
-        }
+for (const [[mode, env], transport] of cellsOf(Object.entries(modes), listedTransports)) {
+  test(`SR-C1 what a server lists and the gateway leaves out is told with its reason: every kind, ${transport}, ${mode}`, async (t) => {
+    const app = await startApp(t, { env })
+    const listed = await startListed(t, transport, mixed)
+    const registered = await send(app, '/api/v0/servers', { name: 'a', ...listed.registration })
+    assert.equal(registered.statusCode, 201, registered.body)
+    for (const shown of [registered.json<LeftOutView>(), await get<LeftOutView>(app, '/api/v0/servers/a')]) {
+      assert.equal(shown.left_out_count, 16)
+      assert.deepEqual(brief(shown), expected)
+      for (const { kind, code, reason } of shown.left_out!) {
+        assert.match(reason, /^\S.* .*\S$/)
+        const called = kind === 'resource' || kind === 'template' ? 'URI' : 'name'
+        if (['name_too_long', 'listed_twice'].includes(code)) assert.match(reason, new RegExp(`^its ${called} is`))
       }
-      const [inList] = await get<LeftOutView[]>(app, '/api/v0/servers')
-      assert.deepEqual([inList!.left_out_count, inList!.left_out], [16, undefined])
+    }
+    const [inList] = await get<LeftOutView[]>(app, '/api/v0/servers')
+    assert.deepEqual([inList!.left_out_count, inList!.left_out], [16, undefined])
 
-      listed.set({ ...mixed, tools: mixed.tools.slice(0, 1), prompts: [] })
-      const refreshed = (await send(app, '/api/v0/servers/a/refresh')).json<LeftOutView>()
-      assert.equal(refreshed.left_out_count, 8)
-      assert.deepEqual(brief(refreshed), expected.slice(8))
+    listed.set({ ...mixed, tools: mixed.tools.slice(0, 1), prompts: [] })
+    const refreshed = (await send(app, '/api/v0/servers/a/refresh')).json<LeftOutView>()
+    assert.equal(refreshed.left_out_count, 8)
+    assert.deepEqual(brief(refreshed), expected.slice(8))
 
-      listed.set({})
-      assert.equal((await send(app, '/api/v0/servers/a/refresh')).json<LeftOutView>().left_out, undefined)
-      assert.ok(!('left_out_count' in (await get<object>(app, '/api/v0/servers/a'))))
-    })
-  }
+    listed.set({})
+    assert.equal((await send(app, '/api/v0/servers/a/refresh')).json<LeftOutView>().left_out, undefined)
+    assert.ok(!('left_out_count' in (await get<object>(app, '/api/v0/servers/a'))))
+  })
 }
 
 for (const engine of engines) {

@@ -7,6 +7,7 @@ import { start, waitUntilReady } from '../conformance/processes.ts'
 import { addCleanup } from '../store.ts'
 import { startMcp, type Mcp } from './mcp-helpers.ts'
 import { until } from '../until.ts'
+import { cellsOf } from '../matrix.ts'
 
 const fixture = fileURLToPath(new URL('../fixtures/conformance/main.ts', import.meta.url))
 const everything = fileURLToPath(
@@ -47,19 +48,17 @@ async function askEverything(client: RecordingClient, who: string, server: strin
   assert.deepEqual(methods, ['elicitation/create', 'sampling/createMessage', 'roots/list'])
 }
 
-for (const kind of ['http', 'stdio'] as const) {
-  for (const mode of ['stateless', 'stateful'] as const) {
-    test(`IS-08 over ${kind}, ${mode}: what a call asks reaches the client that made it and no other`, async (t) => {
-      const mcp = await startMcp(t)
-      await addFixture(t, mcp, 'fix', kind, mode)
-      const clients = await Promise.all(
-        eras.flatMap((era) =>
-          ['ann', 'bob'].map(async (who) => [who, await connect[era](t, mcp.url, answersOf(who))] as const)
-        )
+for (const [kind, mode] of cellsOf(['http', 'stdio'] as const, ['stateless', 'stateful'] as const)) {
+  test(`IS-08 over ${kind}, ${mode}: what a call asks reaches the client that made it and no other`, async (t) => {
+    const mcp = await startMcp(t)
+    await addFixture(t, mcp, 'fix', kind, mode)
+    const clients = await Promise.all(
+      eras.flatMap((era) =>
+        ['ann', 'bob'].map(async (who) => [who, await connect[era](t, mcp.url, answersOf(who))] as const)
       )
-      await Promise.all(clients.map(([who, client]) => askEverything(client, who, 'fix')))
-    })
-  }
+    )
+    await Promise.all(clients.map(([who, client]) => askEverything(client, who, 'fix')))
+  })
 }
 
 test('a client is asked by push tools of an older upstream too, two calls at once', async (t) => {

@@ -7,6 +7,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { connectLegacy } from '../asked-clients.ts'
 import { until } from '../until.ts'
 import { addRecorder, modernBody, modernHeaders, openStream, startMcp, type Mcp } from './mcp-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const note = 'fixture://note'
 const argument = { ref: { type: 'ref/prompt', name: 'one__greet' }, argument: { name: 'who', value: 'a' } }
@@ -25,30 +26,28 @@ const clients = {
     connectLegacy(t, new SSEClientTransport(new URL('/sse', url)) as Transport, {})
 }
 
-for (const [wire, connect] of Object.entries(clients)) {
-  for (const session_mode of ['stateless', 'stateful']) {
-    test(`CR-F6: what a legacy server takes without declaring it works (${session_mode}, client ${wire})`, async (t) => {
-      const mcp = await startMcp(t)
-      const recorder = await addRecorder(t, mcp, 'one', { completes: true }, { session_mode })
-      const client = (await connect(t, mcp)).client as Client1
-      const told: unknown[] = []
-      client.fallbackNotificationHandler = async ({ method, params }) => {
-        if (method === updated) told.push(params?.['uri'])
-      }
-      const completed = await client.request({ method: 'completion/complete', params: argument }, CompleteResultSchema)
-      assert.deepEqual(completed.completion.values, ['ann'], 'completion')
-      await client.request({ method: 'resources/subscribe', params: { uri: note } }, EmptyResultSchema)
-      const tell = () => {
-        recorder.announce(updated, { uri: note })
-        return told.length > 0
-      }
-      await until('the update is heard', tell)
-      assert.equal(told[0], note)
-      await client.request({ method: 'logging/setLevel', params: { level: 'error' } }, EmptyResultSchema)
-      await client.callTool({ name: 'one__echo', arguments: {} })
-      assert.deepEqual(recorder.calls('logging/setLevel')[0]?.params, { level: 'error' }, 'the level goes upstream')
-    })
-  }
+for (const [[wire, connect], session_mode] of cellsOf(Object.entries(clients), ['stateless', 'stateful'])) {
+  test(`CR-F6: what a legacy server takes without declaring it works (${session_mode}, client ${wire})`, async (t) => {
+    const mcp = await startMcp(t)
+    const recorder = await addRecorder(t, mcp, 'one', { completes: true }, { session_mode })
+    const client = (await connect(t, mcp)).client as Client1
+    const told: unknown[] = []
+    client.fallbackNotificationHandler = async ({ method, params }) => {
+      if (method === updated) told.push(params?.['uri'])
+    }
+    const completed = await client.request({ method: 'completion/complete', params: argument }, CompleteResultSchema)
+    assert.deepEqual(completed.completion.values, ['ann'], 'completion')
+    await client.request({ method: 'resources/subscribe', params: { uri: note } }, EmptyResultSchema)
+    const tell = () => {
+      recorder.announce(updated, { uri: note })
+      return told.length > 0
+    }
+    await until('the update is heard', tell)
+    assert.equal(told[0], note)
+    await client.request({ method: 'logging/setLevel', params: { level: 'error' } }, EmptyResultSchema)
+    await client.callTool({ name: 'one__echo', arguments: {} })
+    assert.deepEqual(recorder.calls('logging/setLevel')[0]?.params, { level: 'error' }, 'the level goes upstream')
+  })
 }
 
 test('CR-F6: a client without a session, and one of the modern era, get what a legacy server completes', async (t) => {

@@ -5,6 +5,7 @@ import type { AuditEntry } from '../../src/registry/model/model.ts'
 import { startApp } from '../app.ts'
 import { engines } from '../store.ts'
 import { until } from '../until.ts'
+import { cellsOf } from '../matrix.ts'
 
 const token = 'administrator-token-of-these-tests'
 const env = {
@@ -30,38 +31,36 @@ const rowsOf = async (app: FastifyInstance, actor: string) =>
     entries: AuditEntry[]
   }>().entries
 
-for (const engine of engines) {
-  for (const remoteAddress of ['192.0.2.9', '2001:db8:1:2::9']) {
-    test(`SR-M2 anonymous requests of one address leave the rows of principals behind it (${engine}, ${remoteAddress})`, async (t) => {
-      const app = await startApp(t, { engine, env })
-      const { user, client } = await makePrincipals(app)
-      for (let n = 0; n < 70; n++) await app.inject({ url: '/api/v0/servers', remoteAddress })
-      for (let n = 0; n < 70; n++)
-        await app.inject({ url: '/api/v0/servers', remoteAddress, headers: as(`wrong-${n}-0123456789`) })
-      for (let n = 0; n < 5; n++) {
-        const asUser = await app.inject({
-          method: 'POST',
-          url: '/api/v0/users',
-          payload: {},
-          remoteAddress,
-          headers: as(user)
-        })
-        const asClient = await app.inject({ url: '/api/v0/servers', remoteAddress, headers: as(client) })
-        assert.deepEqual([asUser.statusCode, asClient.statusCode], [403, 403])
-      }
-      for (const actor of ['bob', 'cli-a']) {
-        const rows = (await until(`the rows of ${actor}`, async () => {
-          const found = await rowsOf(app, actor)
-          return found.length >= 5 ? found : undefined
-        })) as AuditEntry[]
-        assert.deepEqual(
-          rows.map(({ address, count }) => [address, count]),
-          Array(5).fill([remoteAddress, 1])
-        )
-      }
-      assert.equal((await rowsOf(app, 'anonymous')).length, 60)
-    })
-  }
+for (const [engine, remoteAddress] of cellsOf(engines, ['192.0.2.9', '2001:db8:1:2::9'])) {
+  test(`SR-M2 anonymous requests of one address leave the rows of principals behind it (${engine}, ${remoteAddress})`, async (t) => {
+    const app = await startApp(t, { engine, env })
+    const { user, client } = await makePrincipals(app)
+    for (let n = 0; n < 70; n++) await app.inject({ url: '/api/v0/servers', remoteAddress })
+    for (let n = 0; n < 70; n++)
+      await app.inject({ url: '/api/v0/servers', remoteAddress, headers: as(`wrong-${n}-0123456789`) })
+    for (let n = 0; n < 5; n++) {
+      const asUser = await app.inject({
+        method: 'POST',
+        url: '/api/v0/users',
+        payload: {},
+        remoteAddress,
+        headers: as(user)
+      })
+      const asClient = await app.inject({ url: '/api/v0/servers', remoteAddress, headers: as(client) })
+      assert.deepEqual([asUser.statusCode, asClient.statusCode], [403, 403])
+    }
+    for (const actor of ['bob', 'cli-a']) {
+      const rows = (await until(`the rows of ${actor}`, async () => {
+        const found = await rowsOf(app, actor)
+        return found.length >= 5 ? found : undefined
+      })) as AuditEntry[]
+      assert.deepEqual(
+        rows.map(({ address, count }) => [address, count]),
+        Array(5).fill([remoteAddress, 1])
+      )
+    }
+    assert.equal((await rowsOf(app, 'anonymous')).length, 60)
+  })
 }
 
 for (const url of ['/api/v0/servers', '/mcp', '/sse', '/nowhere', '/v0/groups/g/mcp']) {

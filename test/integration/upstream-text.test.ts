@@ -12,6 +12,7 @@ import {
   startMcp,
   type RpcAnswer
 } from './mcp-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const token = 'twp_an-administrator-of-tests'
 const modes = {
@@ -91,40 +92,38 @@ function assertFailed(answer: RpcAnswer, what: string) {
   assert.match(answer.error.message, /^(?:server "h"|answered|sent)/, what)
 }
 
-for (const mode of ['development', 'enterprise'] as const) {
-  for (const transport of hostileTransports) {
-    test(`SR-C1 SR-L5 a malformed answer fails its own call alone, as bad_response: ${transport}, ${mode}`, async (t) => {
-      const { rest, post, open } = await start(t, mode, transport)
-      const sessions = { '/mcp': await open('/mcp'), '/v0/groups/g/mcp': await open('/v0/groups/g/mcp') }
-      const batching = await open('/mcp', '2025-03-26')
-      for (const order of orders) {
-        for (const asked of requestsFor(order)) {
-          const { method, params } = asked
-          const what = `${method} ${order}`
-          for (const [path, session] of Object.entries(sessions)) {
-            assertFailed((await post(path, legacyBody(method, params), session)).body, `legacy ${what}`)
-          }
-          const name = params.name ?? params.uri
-          assertFailed(
-            (await post('/mcp', modernBody(method, params), modernHeaders(method, name))).body,
-            `modern ${what}`
-          )
-          const overRest = restOf(asked, order)
-          if (overRest) {
-            const answer = await rest(...overRest)
-            assert.equal(answer.status, 502, `REST ${what}: ${JSON.stringify(answer.body)}`)
-            assert.match(answer.body.error!, /h/)
-          }
-          const good = requestsFor('good')[0]!
-          const batch = [legacyBody(method, params, 1), legacyBody(good.method, good.params, 2)].join(',')
-          const { body } = await post('/mcp', `[${batch}]`, batching)
-          const [failed, kept] = (body as unknown as RpcAnswer[]).toSorted((a, b) => Number(a.id) - Number(b.id))
-          assertFailed(failed!, `batch ${what}`)
-          assert.equal(kept!.result.content[0].text, 'good', what)
+for (const [mode, transport] of cellsOf(['development', 'enterprise'] as const, hostileTransports)) {
+  test(`SR-C1 SR-L5 a malformed answer fails its own call alone, as bad_response: ${transport}, ${mode}`, async (t) => {
+    const { rest, post, open } = await start(t, mode, transport)
+    const sessions = { '/mcp': await open('/mcp'), '/v0/groups/g/mcp': await open('/v0/groups/g/mcp') }
+    const batching = await open('/mcp', '2025-03-26')
+    for (const order of orders) {
+      for (const asked of requestsFor(order)) {
+        const { method, params } = asked
+        const what = `${method} ${order}`
+        for (const [path, session] of Object.entries(sessions)) {
+          assertFailed((await post(path, legacyBody(method, params), session)).body, `legacy ${what}`)
         }
+        const name = params.name ?? params.uri
+        assertFailed(
+          (await post('/mcp', modernBody(method, params), modernHeaders(method, name))).body,
+          `modern ${what}`
+        )
+        const overRest = restOf(asked, order)
+        if (overRest) {
+          const answer = await rest(...overRest)
+          assert.equal(answer.status, 502, `REST ${what}: ${JSON.stringify(answer.body)}`)
+          assert.match(answer.body.error!, /h/)
+        }
+        const good = requestsFor('good')[0]!
+        const batch = [legacyBody(method, params, 1), legacyBody(good.method, good.params, 2)].join(',')
+        const { body } = await post('/mcp', `[${batch}]`, batching)
+        const [failed, kept] = (body as unknown as RpcAnswer[]).toSorted((a, b) => Number(a.id) - Number(b.id))
+        assertFailed(failed!, `batch ${what}`)
+        assert.equal(kept!.result.content[0].text, 'good', what)
       }
-    })
-  }
+    }
+  })
 }
 
 for (const transport of hostileTransports) {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import { openStore } from '../../src/registry/store/store.ts'
@@ -14,6 +15,7 @@ import { engines, freshPlace, addCleanup, startRegistry, tempDir, type Engine, t
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
 import { change, follow, httpServer, offerOf } from './registry-helpers.ts'
+import { cellsOf } from '../matrix.ts'
 
 const admin = 'twp_SENTINEL-of-the-administrator'
 const drawn = '8f14e45fceea167a5a36dedd4bea2543'
@@ -145,93 +147,93 @@ async function start(t: TestContext, mode: string, engine: Engine) {
 
 const echo = (name: string) => ({ name: `${name}__echo`, text: 'hello' })
 
-for (const engine of engines) {
-  for (const mode of ['development', 'enterprise']) {
-    test(`SR-M1 CR-A1 secrets in URLs and arguments are used, and shown and stored nowhere but in server_configs (${mode}, ${engine})`, async (t) => {
-      const upstreams = await startUpstreams(t)
-      const file = join(await tempDir(t), 'arguments')
-      const servers = serversAt(upstreams, file)
-      const { logged, open, place } = await start(t, mode, engine)
-      let app = await open()
-      const token = mode === 'enterprise' ? admin : undefined
-      let ask = caller(app, token)
-      const shows = (text: string) => assert.deepEqual(leaks(text), [], text.slice(0, 2_000))
+for (const [engine, mode] of cellsOf(engines, ['development', 'enterprise'])) {
+  test(`SR-M1 CR-A1 secrets in URLs and arguments are used, and shown and stored nowhere but in server_configs (${mode}, ${engine})`, async (t) => {
+    const upstreams = await startUpstreams(t)
+    const file = join(await tempDir(t), 'arguments')
+    const servers = serversAt(upstreams, file)
+    const { logged, open, place } = await start(t, mode, engine)
+    let app = await open()
+    const token = mode === 'enterprise' ? admin : undefined
+    let ask = caller(app, token)
+    const shows = (text: string) => assert.deepEqual(leaks(text), [], text.slice(0, 2_000))
+    for (const { given, shown } of servers) {
+      const { status, body, text } = await ask('POST', '/api/v0/servers', given)
+      assert.equal(status, 201, text)
+      assert.deepEqual({ ...body, ...shown }, body)
+      shows(text)
+    }
+    const readers = [ask]
+    if (mode === 'enterprise') {
+      const { body } = await ask('POST', '/api/v0/users', { name: 'reader', role: 'user' })
+      readers.push(caller(app, body.access_token))
+    }
+    for (const read of readers) {
+      const { body, text } = await read('GET', '/api/v0/servers')
+      shows(text)
       for (const { given, shown } of servers) {
-        const { status, body, text } = await ask('POST', '/api/v0/servers', given)
-        assert.equal(status, 201, text)
-        assert.deepEqual({ ...body, ...shown }, body)
-        shows(text)
+        const found = body.find(({ name }: { name: string }) => name === given.name)
+        assert.deepEqual({ ...found, ...shown }, found)
+        const one = await read('GET', `/api/v0/servers/${given.name}`)
+        assert.deepEqual(one.body, found)
       }
-      const readers = [ask]
-      if (mode === 'enterprise') {
-        const { body } = await ask('POST', '/api/v0/users', { name: 'reader', role: 'user' })
-        readers.push(caller(app, body.access_token))
+    }
+    // the configuration shown to administrators can be registered again with the same meaning
+    const configs = (await ask('GET', '/api/v0/server_configs')).body as (typeof servers)[number]['given'][]
+    for (const { given } of servers) {
+      const config = configs.find(({ name }) => name === given.name)!
+      assert.deepEqual({ ...config, ...given }, config)
+      for (const [method, path] of [
+        ['PUT', `/api/v0/servers/${given.name}`],
+        ['POST', '/api/v0/servers?force=true']
+      ] as const) {
+        const again = await ask(method, path, config)
+        assert.ok([200, 201].includes(again.status), again.text)
+        shows(again.text)
       }
-      for (const read of readers) {
-        const { body, text } = await read('GET', '/api/v0/servers')
-        shows(text)
-        for (const { given, shown } of servers) {
-          const found = body.find(({ name }: { name: string }) => name === given.name)
-          assert.deepEqual({ ...found, ...shown }, found)
-          const one = await read('GET', `/api/v0/servers/${given.name}`)
-          assert.deepEqual(one.body, found)
-        }
-      }
-      // the configuration shown to administrators can be registered again with the same meaning
-      const configs = (await ask('GET', '/api/v0/server_configs')).body as (typeof servers)[number]['given'][]
-      for (const { given } of servers) {
-        const config = configs.find(({ name }) => name === given.name)!
-        assert.deepEqual({ ...config, ...given }, config)
-        for (const [method, path] of [
-          ['PUT', `/api/v0/servers/${given.name}`],
-          ['POST', '/api/v0/servers?force=true']
-        ] as const) {
-          const again = await ask(method, path, config)
-          assert.ok([200, 201].includes(again.status), again.text)
-          shows(again.text)
-        }
-        assert.equal((await ask('POST', '/api/v0/tools/invoke', echo(given.name))).status, 200)
-      }
-      assert.deepEqual((await ask('GET', '/api/v0/server_configs')).body, configs)
-      await app.close()
-      shows(await dump(place))
+      assert.equal((await ask('POST', '/api/v0/tools/invoke', echo(given.name))).status, 200)
+    }
+    assert.deepEqual((await ask('GET', '/api/v0/server_configs')).body, configs)
+    await app.close()
+    shows(await dump(place))
 
-      app = await open()
-      ask = caller(app, token)
-      const count = (path: string) => upstreams.paths().filter((asked) => asked === path).length
-      const wanted = [`/mcp/${drawn}?${query}`, `/sse?${query}`]
-      const before = wanted.map(count)
-      for (const { given } of servers) {
-        assert.equal((await ask('POST', '/api/v0/tools/invoke', echo(given.name))).status, 200)
-      }
-      wanted.forEach((path, index) => assert.ok(count(path) > before[index]!, path))
-      assert.deepEqual((await readFile(file, 'utf8')).split('\n').slice(0, -1), secretArgs)
+    app = await open()
+    ask = caller(app, token)
+    const count = (path: string) => upstreams.paths().filter((asked) => asked === path).length
+    const wanted = [`/mcp/${drawn}?${query}`, `/sse?${query}`]
+    const before = wanted.map(count)
+    for (const { given } of servers) {
+      assert.equal((await ask('POST', '/api/v0/tools/invoke', echo(given.name))).status, 200)
+    }
+    wanted.forEach((path, index) => assert.ok(count(path) > before[index]!, path))
+    // a process that is started ahead of its call empties the file before it writes
+    const written = async () => (await readFile(file, 'utf8')).split('\n').slice(0, -1)
+    await until('the arguments', async () => isDeepStrictEqual(await written(), secretArgs))
 
-      await upstreams.close()
-      for (const { given } of servers) {
-        for (const [path, payload] of [
-          ['/api/v0/tools/invoke', echo(given.name)],
-          [`/api/v0/servers/${given.name}/refresh`, undefined],
-          ['/api/v0/servers?force=true', { ...given, command: '/nowhere/ARGKEY-SENT-88' }]
-        ] as const)
-          shows((await ask('POST', path, payload)).text.replaceAll('/nowhere/ARGKEY-SENT-88', ''))
-      }
-      const pages = ['/api/v0/audit', '/api/v0/calls', '/api/v0/calls/causes', '/api/v0/stats', '/metrics']
-      const own = ['servers', 'servers/http', 'servers/sse', 'servers/stdio', 'overview', 'diagnostics'].map(
-        (page) => `/api/dashboard/${page}`
-      )
-      for (const url of [...pages, ...(mode === 'development' ? own : [])]) {
-        const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-        const answer = await app.inject({ url, headers })
-        assert.equal(answer.statusCode, 200, `${url} ${answer.body}`)
-        // the attempt names the command, which must not contain secrets
-        shows(answer.body.replaceAll('"command":"/nowhere/ARGKEY-SENT-88"', ''))
-      }
-      await app.close()
-      shows(logged.join('').replaceAll('/nowhere/ARGKEY-SENT-88', ''))
-      shows((await dump(place)).replaceAll('/nowhere/ARGKEY-SENT-88', ''))
-    })
-  }
+    await upstreams.close()
+    for (const { given } of servers) {
+      for (const [path, payload] of [
+        ['/api/v0/tools/invoke', echo(given.name)],
+        [`/api/v0/servers/${given.name}/refresh`, undefined],
+        ['/api/v0/servers?force=true', { ...given, command: '/nowhere/ARGKEY-SENT-88' }]
+      ] as const)
+        shows((await ask('POST', path, payload)).text.replaceAll('/nowhere/ARGKEY-SENT-88', ''))
+    }
+    const pages = ['/api/v0/audit', '/api/v0/calls', '/api/v0/calls/causes', '/api/v0/stats', '/metrics']
+    const own = ['servers', 'servers/http', 'servers/sse', 'servers/stdio', 'overview', 'diagnostics'].map(
+      (page) => `/api/dashboard/${page}`
+    )
+    for (const url of [...pages, ...(mode === 'development' ? own : [])]) {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const answer = await app.inject({ url, headers })
+      assert.equal(answer.statusCode, 200, `${url} ${answer.body}`)
+      // the attempt names the command, which must not contain secrets
+      shows(answer.body.replaceAll('"command":"/nowhere/ARGKEY-SENT-88"', ''))
+    }
+    await app.close()
+    shows(logged.join('').replaceAll('/nowhere/ARGKEY-SENT-88', ''))
+    shows((await dump(place)).replaceAll('/nowhere/ARGKEY-SENT-88', ''))
+  })
 }
 
 test('SR-M1 what a listing shows cannot be stored in the place of the secret, on any transport and route', async (t) => {

@@ -12,7 +12,7 @@ import { shareSetup } from '../shared-setup.ts'
 /** What `test/browser` checks for some pairs of width and theme, for all of them. */
 const setUp = shareSetup(async (t) => {
   const console = await startHostileConsole(t)
-  return { console, site: await openConsole(t, console.gateway) }
+  return { console, site: await openConsole(console.gateway) }
 })
 
 for (const role of ['admin', 'auditor', 'user'] as const) {

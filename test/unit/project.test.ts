@@ -98,7 +98,7 @@ for (const page of pages) {
 }
 
 test("the checks of a change can be executed and end with the README's test command", () => {
-  assert.ok(statSync(new URL('.ci/run', root)).mode & 0o100)
+  for (const script of ['.ci/run', '.ci/nightly']) assert.ok(statSync(new URL(script, root)).mode & 0o100)
   const last = read('.ci/run').trimEnd().split('\n').at(-1)
   assert.equal(last, 'step npm test')
   assert.match(read('README.md'), /`npm test`/)

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allCells, someCells } from '../matrix.ts'
+
+test('every value of every dimension of a matrix is in a cell that is tested', () => {
+  const dimensions: readonly (readonly unknown[])[] = [['a', 'b', 'c', 'd'], [1, 2], [true]]
+  const cells = someCells(...dimensions)
+  assert.equal(cells.length, 4)
+  dimensions.forEach((values, i) => assert.deepEqual(new Set(cells.map((cell) => cell[i])), new Set(values)))
+  assert.deepEqual(someCells(['a'], []), [])
+})
+
+test('the nightly run tests the product of the dimensions', () => {
+  assert.deepEqual(allCells(['a', 'b'], [1, 2]), [
+    ['a', 1],
+    ['a', 2],
+    ['b', 1],
+    ['b', 2]
+  ])
+})
