@@ -102,11 +102,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         onDelete={() => (isDeleting.value = true)}
         onSave={() => void save()}
       />
-      {failure.value && (
-        <p class="banner err" role="alert">
-          <strong>The group was not saved.</strong> {failure.value}
-        </p>
-      )}
+      {failure.value && <NotSaved reason={failure.value} />}
       {saved && <Outdated saved={saved} />}
       {saved && <GroupEndpoints group={saved} />}
       <GroupFields
@@ -155,6 +151,12 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
     </>
   )
 }
+
+const NotSaved = ({ reason }: { readonly reason: string }) => (
+  <p class="banner err" role="alert">
+    <strong>The group was not saved.</strong> {reason}
+  </p>
+)
 
 /** Asks before a group is deleted, and returns to the list of groups. */
 function Deletion({ group, onClose, onDeleted }: Parameters<typeof DeleteGroup>[0]) {
