@@ -7,7 +7,7 @@ import { defaultDataDirectory, thisHost, type Host } from './data-directory.ts'
 import { SettingError } from './setting-values.ts'
 import { settings, type Setting } from './settings.ts'
 
-/** Address that is told of events, with the key of the signature. */
+/** Address to which events are posted, with the key of the signature. */
 export interface WebhookTarget {
   readonly url: string
   readonly secret: string
@@ -102,7 +102,7 @@ export interface Config {
   }
   /** Webhook that gets the calls that wait for an approval; undefined: none. */
   readonly approvalWebhook: WebhookTarget | undefined
-  /** Webhook that is told of held definitions; undefined: none. */
+  /** Webhook to which held definitions are posted; undefined: none. */
   readonly definitionsWebhook: WebhookTarget | undefined
   readonly auditRetentionDays: number
   readonly callLog: {

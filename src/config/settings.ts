@@ -577,7 +577,7 @@ export const settings = {
     variable: `${ENV_PREFIX}DEFINITIONS_WEBHOOK_URL`,
     otherwise: 'none',
     about:
-      'URL that is told of [held definitions](../how-to/pinned-definitions.md#be-told). Needs `TOWPATH_DEFINITIONS_WEBHOOK_SECRET`.',
+      'URL to which [held definitions](../how-to/pinned-definitions.md#be-told) are posted. Needs `TOWPATH_DEFINITIONS_WEBHOOK_SECRET`.',
     parse: publicUrl
   },
   definitionsWebhookSecret: {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Address of the operator that is told of events. Its answers decide nothing. */
+/** Address of the operator to which events are posted. Its answers decide nothing. */
 export interface Webhook {
   /** Sends a message in the background; never throws. `about`: members that name it in the log. */
   post(message: object, about: object): void

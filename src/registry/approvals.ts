@@ -280,6 +280,31 @@ async function useYes(trx: Db, request: ApprovalRequest): Promise<StoredApproval
   return fromRow(row)
 }
 
+/** Returns requests, the newest first; beyond about 1 MB in all without their arguments. */
+async function readList(
+  db: Db,
+  { status, limit, isSeen = () => true }: Parameters<Approvals['list']>[0],
+  open: (row: ApprovalRow & { readonly sealed: Uint8Array }) => ApprovalWithArguments
+): ReturnType<Approvals['list']> {
+  const query = db
+    .selectFrom('approvals')
+    .select([...approvalColumns, sql<number>`octet_length(sealed)`.as('size')])
+    .orderBy('at', 'desc')
+    .orderBy('id')
+    .limit(MAX_READ)
+  const found = await (status ? query.where('status', '=', status) : query).execute()
+  const rows = found.filter((row) => isSeen(fromRow(row))).slice(0, limit)
+  let left = LIST_BYTES
+  const wanted = rows.filter(({ size }) => (left -= size) >= 0).map(({ id }) => id)
+  const sealed = await db
+    .selectFrom('approvals')
+    .select([...approvalColumns, 'sealed'])
+    .where(sql<boolean>`id = any(${wanted}::uuid[])`)
+    .execute()
+  const opened = new Map(sealed.map((row) => [row.id, open(row)]))
+  return rows.map((row) => opened.get(row.id) ?? fromRow(row))
+}
+
 /** Creates the store. `shouldNotify`: other processes are told of decisions. */
 export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean): Approvals {
   const notify = (trx: Db, id: string) =>
@@ -345,26 +370,7 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
           .executeTakeFirst()
         return row && open(row)
       }),
-    list: ({ status, limit, isSeen = () => true }) =>
-      withErrorTranslation(async () => {
-        const query = db
-          .selectFrom('approvals')
-          .select([...approvalColumns, sql<number>`octet_length(sealed)`.as('size')])
-          .orderBy('at', 'desc')
-          .orderBy('id')
-          .limit(MAX_READ)
-        const found = await (status ? query.where('status', '=', status) : query).execute()
-        const rows = found.filter((row) => isSeen(fromRow(row))).slice(0, limit)
-        let left = LIST_BYTES
-        const wanted = rows.filter(({ size }) => (left -= size) >= 0).map(({ id }) => id)
-        const sealed = await db
-          .selectFrom('approvals')
-          .select([...approvalColumns, 'sealed'])
-          .where(sql<boolean>`id = any(${wanted}::uuid[])`)
-          .execute()
-        const opened = new Map(sealed.map((row) => [row.id, open(row)]))
-        return rows.map((row) => opened.get(row.id) ?? fromRow(row))
-      }),
+    list: (filter) => withErrorTranslation(() => readList(db, filter, open)),
     decide: (change, { id, digest, isYes, reason }) =>
       withErrorTranslation(() =>
         db.transaction().execute(async (trx) => {

@@ -7,7 +7,7 @@ import { as, type HeldItem } from './definition-helpers.ts'
 import { readAnswer } from './mcp-helpers.ts'
 import { both, legacyBody, modernBody, modernHeaders, type Params } from './mcp-messages.ts'
 
-interface Attacked {
+interface AttackedServer {
   readonly name: string
   readonly change: DefinitionChange
   readonly listed: ListingServer
@@ -15,7 +15,7 @@ interface Attacked {
 
 interface World {
   readonly console: Console
-  readonly servers: readonly Attacked[]
+  readonly servers: readonly AttackedServer[]
   readonly api: Console['gateway']['api']
   /** Returns everything that a user and an MCP client can read, by the request that tells it. */
   told(groups: 'all groups' | 'without bare groups'): Promise<ReadonlyMap<string, string>>
@@ -38,7 +38,7 @@ async function startWorld(t: TestContext, changes: readonly DefinitionChange[], 
     const { status, body: answer } = await api('POST', path, body)
     assert.ok(done(status), `${path}: ${JSON.stringify(answer)}`)
   }
-  const servers: Attacked[] = []
+  const servers: AttackedServer[] = []
   for (const [i, change] of changes.entries()) {
     const listed = await startListed(t, 'streamable_http', change.before)
     const name = `s${String(i).padStart(2, '0')}`
@@ -47,7 +47,7 @@ async function startWorld(t: TestContext, changes: readonly DefinitionChange[], 
     await make('/tool-groups', { name: `b-${name}`, included_servers: [name], tool_names: 'bare' })
     servers.push({ name, change, listed })
   }
-  const hasAdd = ({ change }: Attacked) => change.before.tools?.some((each) => each.includes('"add"'))
+  const hasAdd = ({ change }: AttackedServer) => change.before.tools?.some((each) => each.includes('"add"'))
   const included_tools = servers.filter(hasAdd).map(({ name }) => `${name}__add`)
   await make('/tool-groups', { name: 'all', included_servers: servers.map(({ name }) => name) })
   await make('/tool-groups', { name: 'single', included_tools })
@@ -231,13 +231,13 @@ for (const policy of ['pin', 'block'] as const) {
         change.name
       )
     }
-    const registration = ({ name, listed }: Attacked) => ({ name, ...listed.registration })
+    const registration = ({ name, listed }: AttackedServer) => ({ name, ...listed.registration })
     for (const [how, again] of [
-      ['PUT', (each: Attacked) => world.api('PUT', `/servers/${each.name}`, registration(each))],
-      ['force', (each: Attacked) => world.api('POST', '/servers?force=true', registration(each))],
+      ['PUT', (each: AttackedServer) => world.api('PUT', `/servers/${each.name}`, registration(each))],
+      ['force', (each: AttackedServer) => world.api('POST', '/servers?force=true', registration(each))],
       [
         'removal and return',
-        async (each: Attacked) => {
+        async (each: AttackedServer) => {
           await world.api('DELETE', `/servers/${each.name}`)
           return world.api('POST', '/servers', registration(each))
         }

@@ -15,7 +15,7 @@ interface Health {
 }
 
 /** What one place says of each server: its state, and the rest as far as the place has it. */
-type Said = Readonly<Record<string, readonly unknown[]>>
+type Statements = Readonly<Record<string, readonly unknown[]>>
 
 test('console, REST, command line, doctor and metrics tell the same health of each server', async (t) => {
   const { gateway, send } = await startConsole(t)
@@ -45,7 +45,7 @@ test('console, REST, command line, doctor and metrics tell the same health of ea
     Object.entries(truth).map(([name, { status }]) => `${name} ${status}`),
     ['broken failing', 'k8s connected', 'off disabled']
   )
-  const wanted = (select: (health: Health) => readonly unknown[]): Said =>
+  const wanted = (select: (health: Health) => readonly unknown[]): Statements =>
     Object.fromEntries(Object.entries(truth).map(([name, health]) => [name, select(health)]))
 
   const { servers } = (await (await send('admin', 'GET', '/api/console/servers')).json()) as {

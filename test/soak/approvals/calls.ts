@@ -20,13 +20,13 @@ export interface PlannedCall {
   readonly token: string
 }
 
-export interface Decided {
+export interface Decision {
   readonly id: string
   readonly status: string
 }
 
 /** How a call went, as its client saw it. */
-export type Seen = 'result' | 'refused' | 'interrupted' | 'unknown'
+export type CallOutcome = 'result' | 'refused' | 'interrupted' | 'unknown'
 
 /** A gateway as a client of the test sees it: addresses of the replicas that serve now. */
 export interface Fleet {
@@ -36,7 +36,7 @@ export interface Fleet {
 const headersOf = (token: string) => ({ authorization: `Bearer ${token}` })
 
 interface Attempt {
-  readonly seen: Seen
+  readonly seen: CallOutcome
   /** The request waits: the call has to be repeated. */
   readonly isPending?: boolean
 }
@@ -140,7 +140,7 @@ const attempts: Record<PlannedCall['way'], (fleet: Fleet, call: PlannedCall, sig
   }
 
 /** Makes a call until its client knows how it went, as clients do that lost an answer. */
-export async function makeCall(fleet: Fleet, call: PlannedCall, signal: AbortSignal): Promise<Seen> {
+export async function makeCall(fleet: Fleet, call: PlannedCall, signal: AbortSignal): Promise<CallOutcome> {
   while (!signal.aborted) {
     try {
       const { seen } = await attempts[call.way](fleet, call, signal)

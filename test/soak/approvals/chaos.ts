@@ -5,7 +5,7 @@ import { key as encryption } from '../../e2e/enterprise.ts'
 import { request, startGateway, type Gateway } from '../../e2e/harness.ts'
 import { sendJson, startHttp } from '../../fixtures/http/server.ts'
 import { addCleanup, tempDir } from '../../store.ts'
-import { answers, makeCall, ways, type PlannedCall, type Seen } from './calls.ts'
+import { answers, makeCall, ways, type PlannedCall, type CallOutcome } from './calls.ts'
 
 /**
  * Kills replicas while calls wait for a yes, and checks that no call reaches its server without one, and none runs
@@ -114,7 +114,7 @@ interface Approver {
   stop(): Promise<void>
 }
 
-type Listed = { readonly id: string; readonly fingerprint: string; readonly arguments: { readonly key: string } }
+type PendingApproval = { readonly id: string; readonly fingerprint: string; readonly arguments: { readonly key: string } }
 
 function startApprover(url: () => string, calls: readonly PlannedCall[]): Approver {
   const yesAt = new Map<string, number>()
@@ -123,7 +123,7 @@ function startApprover(url: () => string, calls: readonly PlannedCall[]): Approv
   let isStopped = false
   /** A decision whose answer was lost is repeated for the same request: 409 tells that it counted. */
   const chosen = new Map<string, string>()
-  const decide = async ({ id, fingerprint, arguments: { key } }: Listed) => {
+  const decide = async ({ id, fingerprint, arguments: { key } }: PendingApproval) => {
     const call = byKey.get(key)
     if (!call || call.answer === 'none') return
     const since = firstSeen.get(key) ?? performance.now()
@@ -140,7 +140,7 @@ function startApprover(url: () => string, calls: readonly PlannedCall[]): Approv
     while (!isStopped) {
       const address = `${url()}/api/v0/approvals?status=pending&limit=1000`
       const found = await request(address, 'GET', undefined, bearer(ADMIN)).catch(() => undefined)
-      if (found?.status === 200) await Promise.all((found.body as Listed[]).map(decide))
+      if (found?.status === 200) await Promise.all((found.body as PendingApproval[]).map(decide))
       await delay(100)
     }
   }
@@ -159,7 +159,7 @@ function problemsOf(
   calls: readonly PlannedCall[],
   { risky }: World,
   yesAt: ReadonlyMap<string, number>,
-  seen: ReadonlyMap<string, Seen>
+  seen: ReadonlyMap<string, CallOutcome>
 ): string[] {
   return calls.flatMap(({ key, way, answer }) => {
     const own = risky.reached.filter((each) => each.key === key)
@@ -191,7 +191,7 @@ async function runRound(world: World, random: () => number, round: number, size:
   const approver = startApprover(url, calls)
   const ending = new AbortController()
   setMaxListeners(0, ending.signal)
-  const seen = new Map<string, Seen>()
+  const seen = new Map<string, CallOutcome>()
   const made = calls.map(async (call) => {
     await delay(random() * 800)
     seen.set(call.key, await makeCall({ url }, call, ending.signal))
