@@ -34,7 +34,7 @@ interface Query {
 }
 
 const isQuery = (value: unknown): value is string =>
-  typeof value === 'string' && value.length <= 2 * MAX_QUERY && [...value].length <= MAX_QUERY
+  typeof value === 'string' && value.length <= 2 * MAX_QUERY && Array.from(value).length <= MAX_QUERY
 
 /** Serves the tools that an endpoint in search mode has of its own (tool-groups.md#search-mode). */
 export class SearchTools {

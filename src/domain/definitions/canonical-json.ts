@@ -7,7 +7,7 @@ const MAX_DEPTH = 200
 const MAX_EXPONENT = 15
 
 const wordAt = /[-+.\w]+/y
-const spaces = new Set([...' \t\n\r'])
+const spaces = new Set(Array.from(' \t\n\r'))
 const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i
 
 const stop = (): never => {

@@ -80,7 +80,7 @@ function plain(text: string): string {
 const isVowel = (letter: string) => 'aeiouy'.includes(letter)
 
 /** Returns true if what is left of a word without a suffix has a vowel. */
-const hasVowel = (stem: string) => [...stem].some(isVowel)
+const hasVowel = (stem: string) => Array.from(stem).some(isVowel)
 
 /** Writes the end of a stem as words with other suffixes have it: `stopp` as `stop`, `creat` and `create` alike. */
 function tidy(stem: string): string {

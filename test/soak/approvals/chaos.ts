@@ -52,7 +52,7 @@ export function createRandom(seed: number): () => number {
 async function startRisky(t: TestContext, random: () => number) {
   const reached: { readonly key: string; readonly at: number }[] = []
   const tools = [{ name: 'act', inputSchema: { type: 'object' } }]
-  const http = await startHttp(async ({ message }, response) => {
+  const http = await startHttp(({ message }, response) => {
     const { id, method, params } = message ?? {}
     const answer = (result: object) => sendJson(response, 200, { jsonrpc: '2.0', id, result })
     if (method === 'initialize')
@@ -65,8 +65,7 @@ async function startRisky(t: TestContext, random: () => number) {
     if (method !== 'tools/call') return id === undefined ? void response.writeHead(202).end() : answer({})
     const { key } = (params as { arguments: { key: string } }).arguments
     reached.push({ key, at: performance.now() })
-    await delay(random() * 400)
-    answer({ content: [{ type: 'text', text: key }] })
+    setTimeout(answer, random() * 400, { content: [{ type: 'text', text: key }] })
   })
   addCleanup(t, http.close)
   return { url: `${http.origin}/mcp`, reached }
@@ -114,7 +113,11 @@ interface Approver {
   stop(): Promise<void>
 }
 
-type PendingApproval = { readonly id: string; readonly fingerprint: string; readonly arguments: { readonly key: string } }
+type PendingApproval = {
+  readonly id: string
+  readonly fingerprint: string
+  readonly arguments: { readonly key: string }
+}
 
 function startApprover(url: () => string, calls: readonly PlannedCall[]): Approver {
   const yesAt = new Map<string, number>()
