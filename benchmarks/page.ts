@@ -3,15 +3,16 @@ import { table } from './table.ts'
 
 const READING = '\n## Reading results\n'
 
-const SEARCH = '\n## Search mode\n'
-
-/** Returns the sections of the page that `npm run bench:calls` and `npm run bench:search` write. */
+/** Returns the sections of the page that commands other than `npm run bench` write. */
 export const otherSections = (page: string): string => page.slice(page.indexOf(READING))
 
-/** Returns the page with other results of `npm run bench:search`, in its last section. */
-export function withSearchSection(page: string, text: string): string {
-  const at = page.indexOf(SEARCH)
-  return `${(at < 0 ? page : page.slice(0, at)).trimEnd()}\n${SEARCH}\n${text}`
+/** Returns the page with another text in the section of this title, which is added at the end if there is none. */
+export function withSection(page: string, title: string, text: string): string {
+  const heading = `\n## ${title}\n`
+  const at = page.indexOf(heading)
+  if (at < 0) return `${page.trimEnd()}\n${heading}\n${text.trimEnd()}\n`
+  const next = page.indexOf('\n## ', at + heading.length)
+  return `${page.slice(0, at)}${heading}\n${text.trimEnd()}\n${next < 0 ? '' : page.slice(next)}`
 }
 
 /** Renders `docs/reference/performance.md` for a whole run. `others`: its last sections, written by other commands. */
@@ -27,7 +28,7 @@ export function page(
   return `# Performance
 
 The cost of Towpath, compared with the cost of the same work without it, measured in one run of \`npm run bench\` on
-${day} (${minutes.toFixed(1)} minutes). ${goals - missed} of ${goals} goals are met. Except for the last two sections, this page is the output of that run.
+${day} (${minutes.toFixed(1)} minutes). ${goals - missed} of ${goals} goals are met. Except for the last three sections, this page is the output of that run.
 
 The ratios are comparable between machines; the absolute figures apply to this machine only. Each ratio compares processes
 that were measured alternately within the run, by the CPU time that the operating system reports, and is the median of all

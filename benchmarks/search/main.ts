@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { withSearchSection } from '../page.ts'
+import { withSection } from '../page.ts'
 import { breakEven, costsOf } from './cost.ts'
 import { readFunctionCalls } from './data.ts'
 import { report, type SearchReport } from './report.ts'
@@ -31,5 +31,5 @@ const result: SearchReport = {
 }
 const { text, isMet } = report(result)
 console.log(text)
-if (options.write) await writeFile(FILE, withSearchSection(await readFile(FILE, 'utf8'), text))
+if (options.write) await writeFile(FILE, withSection(await readFile(FILE, 'utf8'), 'Search mode', text))
 process.exitCode = isMet ? 0 : 1
