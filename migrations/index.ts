@@ -30,6 +30,7 @@ import * as approvalTasks from './0028_approval_tasks.ts'
 import * as heldCalls from './0029_held_calls.ts'
 import * as groupViews from './0031_group_views.ts'
 import * as groupSearch from './0032_group_search.ts'
+import * as results from './0034_results.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -63,5 +64,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0028_approval_tasks': approvalTasks,
   '0029_held_calls': heldCalls,
   '0031_group_views': groupViews,
-  '0032_group_search': groupSearch
+  '0032_group_search': groupSearch,
+  '0034_results': results
 }

@@ -112,6 +112,8 @@ export interface ResolvedGroup {
   readonly isBare: boolean
   /** Undefined if its endpoint lists all tools. */
   readonly search: SearchMode | undefined
+  /** Estimated tokens beyond which texts of results are cut; null for no limit. */
+  readonly maxResultTokens: number | null
   /** Selections by server name; a server that a group names may not exist. */
   readonly selections: ReadonlyMap<string, ServerSelection>
   /** Overrides by `<server>__<tool>`; a tool that a group names may not exist. */
@@ -398,10 +400,12 @@ function resolve(
   const shown = Object.keys(tools).length > 0 || instructions !== null ? [tools, bindings, instructions, ...more] : []
   const search = searchModeOf(config)
   const listed = search ? ['search', config.search_limit, config.always_listed] : []
+  const { max_result_tokens: maxResultTokens } = config
+  const cut = maxResultTokens === null ? [] : ['results', maxResultTokens]
   const picked = [...selections].map(([server, selection]) => [server, selection.contentHash])
   const overrides = overridesOf(config, bindings, secrets)
-  const contentHash = digest([isBare, picked, ...shown, ...listed])
-  return { isBare, search, selections, overrides, instructions, contentHash }
+  const contentHash = digest([isBare, picked, ...shown, ...listed, ...cut])
+  return { isBare, search, maxResultTokens, selections, overrides, instructions, contentHash }
 }
 
 /**

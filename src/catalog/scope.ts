@@ -83,11 +83,14 @@ export interface Scope {
   listings(kind: ItemKind): readonly Listing[]
   /** Set if the endpoint lists the tools of search instead of its own: see `shownListings`. */
   readonly search: SearchMode | undefined
+  /** Estimated tokens beyond which texts of results are cut; null for no limit. */
+  readonly maxResultTokens: number | null
 }
 
 const emptyGroup: ResolvedGroup = {
   isBare: false,
   search: undefined,
+  maxResultTokens: null,
   selections: new Map(),
   overrides: new Map(),
   instructions: null,
@@ -130,7 +133,7 @@ function partialListing(
 }
 
 function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit: Permit, contentHash: string): Scope {
-  const isBare = group?.isBare ?? false
+  const { isBare, instructions, search, maxResultTokens } = group ?? emptyGroup
   const parts = group ? partsOf(catalog, group) : plainParts
   const decide = parts.isPlain ? permit.decide : (item: PolicyItem) => permit.decide(judgedItem(parts, item))
   const partOf = ({ name }: CatalogServer) =>
@@ -205,7 +208,7 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     servers,
     wholeServers,
     isBare,
-    instructions: group?.instructions ?? null,
+    ...{ instructions, search, maxResultTokens },
     hasRenamedTools: parts.applied.some(({ override }) => override.name !== undefined),
     includes,
     overrideOf: parts.of,
@@ -240,7 +243,6 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
     },
     resolveTemplate: (template) =>
       !isBare && hasNamedAddress(template) ? namedUris().resolveTemplate(template) : uris().resolveTemplate(template),
-    search: group?.search,
     listings(kind) {
       if (group || !permit.isAll) return makeListings(kind)
       let found = listed.get(kind)

@@ -44,6 +44,7 @@ export interface GroupRecord {
   readonly tool_list?: 'search'
   readonly always_listed?: readonly string[]
   readonly search_limit?: number
+  readonly max_result_tokens?: number
   /** Names in the lists and overrides that do not exist now. */
   readonly missing: readonly string[]
 }
@@ -120,7 +121,7 @@ export function checkSearchNames(catalog: Catalog, config: GroupConfig): void {
 
 function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup): GroupRecord {
   const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
-  const { instructions, max_tokens, tools: overrides, always_listed, search_limit } = config
+  const { instructions, max_tokens, tools: overrides, always_listed, search_limit, max_result_tokens } = config
   const { tools, servers } = missingNames(config, namesIn(catalog))
   const views = {
     tools: maskLocks(overrides),
@@ -140,6 +141,7 @@ function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup
     ...(config.tool_list === 'search' ? { tool_list: 'search' } : {}),
     ...(always_listed.length === 0 ? {} : { always_listed }),
     ...(search_limit === DEFAULT_SEARCH_LIMIT ? {} : { search_limit }),
+    ...(max_result_tokens === null ? {} : { max_result_tokens }),
     missing: [...tools, ...servers]
   }
 }

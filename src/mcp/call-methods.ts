@@ -1,5 +1,5 @@
 import type { Negotiation } from '../registry/model/model.ts'
-import { valueOf, withMembers } from '../json/json.ts'
+import { members, valueOf, withMembers } from '../json/json.ts'
 import { namedContents } from './messages/named-contents.ts'
 import { namedChildren, namedSkill } from './messages/named-skills.ts'
 import { declaredExtension } from '../catalog/extensions.ts'
@@ -14,6 +14,7 @@ import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../protoc
 import type { CallKind, InboundCall, Observation } from '../observe/observation.ts'
 import { Payload } from '../json/payload.ts'
 import type { LockedSecrets } from '../domain/secrets/locked-secrets.ts'
+import { AppError } from '../lib/errors.ts'
 import { isVisible, resourceOf, type ResourceTarget } from '../catalog/resource-resolution.ts'
 import { type Scope } from '../catalog/scope.ts'
 import { allowedByDefault, dependsOnCall } from '../domain/policy/permit.ts'
@@ -36,6 +37,7 @@ import { decodeHeader, headerMismatch } from './messages/era.ts'
 import type { ResourceLinks } from './messages/resource-links.ts'
 import { noCacheHints, refuse, stringParam, type Method, type Methods, type ResultSender } from './method.ts'
 import { callFragment, codes, paramsFragment } from '../protocol/jsonrpc.ts'
+import { isResultAddress, type LargeResults } from './results/large-results.ts'
 import type { SearchTools } from './search-tools.ts'
 import type { RequestContext } from './sessions/request-context.ts'
 
@@ -103,6 +105,10 @@ function askedTarget(target: McpTarget, ask: Ask): McpTarget {
   return { ...target, members, headers, ask }
 }
 
+const noHooks = {}
+const hasOutputSchema = ({ stored: { definition } }: Item) =>
+  valueOf(definition, members(definition), 'outputSchema') !== undefined
+
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
 interface Reference {
@@ -121,6 +127,7 @@ export interface TargetResolverOptions {
   readonly results: ResultSender
   /** Returns a function that removes a server's secrets from a text. */
   readonly redactorOf: (server: CatalogServer) => (text: string) => string
+  readonly largeResults: Pick<LargeResults, 'shorten'>
   /** Answers a call of an unknown tool through search. */
   readonly sendUnknown: (context: RequestContext, name: string) => void
   /** Returns the function that puts the caller's handle into a result that names a task. */
@@ -180,22 +187,28 @@ export class TargetResolver {
     const changes = round ? { ...own, ...round } : own
     const fragment = edited === undefined ? paramsFragment(message, changes) : callFragment(message, changes, edited)
     const headers = paramHeaders(context, item, edited)
+    const target = { server, members: fragment, name, headers, ...this.#shortened(context, item) }
     const acceptsTask = kind === 'tool' && context.taskCapabilities !== undefined
-    if (!acceptsTask) return { server, members: fragment, name, headers }
-    return { server, members: fragment, name, headers, acceptsTask, replace: this.#options.newTasks(context, item) }
+    return acceptsTask ? { ...target, acceptsTask, replace: this.#options.newTasks(context, item) } : target
+  }
+
+  /** Returns the hook that shortens the results of a tool, if the endpoint has a limit; no promised shape is broken. */
+  #shortened(context: RequestContext, item: Item): Pick<McpTarget, 'shorten'> {
+    const { maxResultTokens: max } = context.scope
+    if (max === null || item.kind !== 'tool' || hasOutputSchema(item)) return noHooks
+    return { shorten: (result) => this.#options.largeResults.shorten(context, item, max, result) }
   }
 
   /** Resolves the resource of a request. */
   resource(context: RequestContext, observation: Observation): McpTarget {
-    const { message, scope, era, caller } = context
+    const { message, scope, caller } = context
     const { resourceLinks, refusals } = this.#options
     const requestedUri = stringParam(context, 'uri')
     const target = scope.resolve(requestedUri, true, resourceLinks.find(caller.key, requestedUri))
     observation.setTarget(target?.server.name, target?.uri ?? requestedUri)
     if (!target) {
       refusals.auditOutOfScope(context, 'resource', requestedUri)
-      const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
-      throw refuse(context, `Resource not found: ${requestedUri}`, { uri: requestedUri }, code)
+      throw resourceNotFound(context, requestedUri)
     }
     const { server, uri, form } = target
     checkResource(context, this.#options.policies, target)
@@ -345,17 +358,42 @@ export function callMethodFactory(options: Omit<CallMethodsOptions, 'targets'>):
   }
 }
 
+const resourceNotFound = (context: RequestContext, uri: string) => {
+  const code = context.era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
+  return refuse(context, `Resource not found: ${uri}`, { uri }, code)
+}
+
+/** Creates the method that reads texts of results that were cut (tool-groups.md#long-results). */
+export const createResultReader =
+  (largeResults: Pick<LargeResults, 'read'>, results: ResultSender): Method =>
+  async (context) => {
+    const uri = stringParam(context, 'uri')
+    const part = await largeResults.read(context, uri).catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error
+      throw refuse(context, error.message, { reason: 'overloaded', retryAfter: error.retryAfter ?? 1 }, codes.internal)
+    })
+    if (!part) throw resourceNotFound(context, uri)
+    const { text, size, next } = part
+    const content = { uri, mimeType: 'text/plain', text, _meta: { 'dev.towpath/size': size, 'dev.towpath/next': next } }
+    results.send(context, `"contents":[${JSON.stringify(content)}]`, noCacheHints)
+  }
+
 /** Creates the methods that call tools, render prompts, read resources and complete arguments. */
 export function createCallMethods(
   targets: TargetResolver,
   callMethod: CreateCallMethod,
-  searchTools: Pick<SearchTools, 'call'>
+  searchTools: Pick<SearchTools, 'call'>,
+  readResult: Method
 ): Methods {
+  const readResource = callMethod('resource', (context, observation) => targets.resource(context, observation))
   const callTool = callMethod('tool', (context, observation) => targets.item('tool', context, observation))
   return new Map<string, Method>([
     ['tools/call', (context) => searchTools.call(context, callTool)],
     ['prompts/get', callMethod('prompt', (context, observation) => targets.item('prompt', context, observation))],
-    ['resources/read', callMethod('resource', (context, observation) => targets.resource(context, observation))],
+    [
+      'resources/read',
+      (context) => (isResultAddress(context.message.param('uri')) ? readResult : readResource)(context)
+    ],
     ['completion/complete', callMethod('completion', (context, observation) => targets.reference(context, observation))]
   ])
 }

@@ -23,6 +23,8 @@ export interface McpTarget extends CallTarget {
   readonly acceptsTask?: boolean
   /** Returns the members of a modern server's result to replace, computed from it; `_meta` must be null in them. */
   readonly replace?: ((result: Payload) => MemberChanges | undefined) | undefined
+  /** Shortens a result that is too long; undefined if it is not. */
+  readonly shorten?: ((result: Payload) => Promise<Payload> | undefined) | undefined
   /** Applied to a result last, before it is sent. */
   readonly rewrite?: ((result: Payload) => Payload) | undefined
   /** Removes what the caller must not read from an answer before anything else reads it. */
@@ -59,7 +61,7 @@ export class CallReplies {
   }
 
   /** Records and sends the server's response. Throws UpstreamFailure if it is malformed. */
-  sendAnswer(context: RequestContext, target: McpTarget, answered: UpstreamAnswer): void {
+  sendAnswer(context: RequestContext, target: McpTarget, answered: UpstreamAnswer): Promise<void> | void {
     const { reply, message, era, scope, caller } = context
     const { method } = message
     const { server, rewrite, acceptsTask = false, replace } = target
@@ -78,7 +80,10 @@ export class CallReplies {
     // checked on the original result, which is already parsed: the adapted one would be parsed again
     const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
     const attributed = needsNames ? readAnswer(() => attributeResult(result, server.name)) : result
-    reply.sendAnswer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(attributed)) : attributed })
+    const body = rewrite ? readAnswer(() => rewrite(attributed)) : attributed
+    const shorter = target.shorten && readAnswer(() => target.shorten!(body))
+    if (!shorter) return reply.sendAnswer(message.id, { kind: 'result', body })
+    return shorter.then((short) => reply.sendAnswer(message.id, { kind: 'result', body: short }))
   }
 
   /** Sends the failure of a call. Throws errors that are neither a server's failure nor the client's refusal. */

@@ -13,7 +13,13 @@ import type { Registry } from '../registry/registry.ts'
 import type { EndedSession, SessionEnd } from '../registry/session-ends.ts'
 import type { ClientCalls } from '../upstream/client-calls.ts'
 import type { TaskStreams } from '../upstream/task-streams.ts'
-import { callMethodFactory, createCallMethods, createSkillMethods, TargetResolver } from './call-methods.ts'
+import {
+  callMethodFactory,
+  createCallMethods,
+  createResultReader,
+  createSkillMethods,
+  TargetResolver
+} from './call-methods.ts'
 import { CallReplies } from './call-replies.ts'
 import type { InboundLimits } from './batches/batch.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -44,6 +50,7 @@ import { ModernRequests } from './modern.ts'
 import { QuotaGuard } from './quota-guard.ts'
 import type { Subscriptions } from './subscriptions/resource-subscriptions.ts'
 import { createSessionDeletion, endSession, expireSession } from './session-end.ts'
+import { LargeResults } from './results/large-results.ts'
 import { SearchTools } from './search-tools.ts'
 import { createSessionMethods } from './session-methods.ts'
 import { ownerOf, SessionRelay } from './session-relay.ts'
@@ -99,7 +106,7 @@ export interface Downstream {
 }
 
 export interface DownstreamOptions {
-  readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey' | 'usedAssertions'>
+  readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey' | 'usedAssertions' | 'results'>
   readonly config: Pick<Config, 'limits' | 'timeouts'>
   /** Product version. */
   readonly version: string
@@ -197,6 +204,11 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const newTasks = createNewTasks(handles, limits.identifierBytes)
   const taskLog = createTaskLog({ observer, redactorOf: options.redactorOf })
   const searchTools = new SearchTools({ index: options.searchIndex, results, observer, limits: inboundLimits(limits) })
+  const largeResults = new LargeResults({
+    store: registry.results,
+    key: registry.deriveKey('tool results'),
+    log: options.log
+  })
   const yesStates = createYesStates(registry.deriveKey('confirmations'), registry.usedAssertions)
   const targets = new TargetResolver({
     ...{ refusals, policies, resourceLinks, results, newTasks },
@@ -204,6 +216,7 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
       isOwnState: (state): state is string => inputRequiredStore.isOwnState(state) || yesStates.isOwn(state)
     },
     redactorOf: options.redactorOf,
+    largeResults,
     sendUnknown: (context, name) => searchTools.sendUnknown(context, name)
   })
   const subscriptionParts = {
@@ -228,7 +241,7 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const callMethod = callMethodFactory({ calls, forwarder, askedCalls, replies, clientInfoCache })
   const methods = new Map([
     ...createListMethods({ cursors: createCursors(registry.deriveKey('list cursors')), results, observer, schedule }),
-    ...createCallMethods(targets, callMethod, searchTools),
+    ...createCallMethods(targets, callMethod, searchTools, createResultReader(largeResults, results)),
     ...createSkillMethods({ callMethod, refusals, policies, results })
   ])
   const taskMethods = createTaskMethods({

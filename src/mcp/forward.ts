@@ -91,7 +91,8 @@ export class CallForwarder {
       const first = await this.#send(context, server, call)
       const last = active && first.era === 'modern' ? await runInputRounds(first, sink, request, sendRound) : first
       sink.close()
-      replies.sendAnswer(context, target, last)
+      const sending = replies.sendAnswer(context, target, last)
+      if (sending) await sending
     } finally {
       if (active) session.calls.delete(active)
       sink.close()
@@ -140,8 +141,8 @@ export class CallForwarder {
     this.#options.heartbeat.add(reply)
     reply.onAbort = () => pendingCall.call.stop(callerDisconnected())
     const { forwarded, questions } = await pendingCall.next()
-    if (forwarded) this.#options.replies.sendAnswer(context, target, forwarded)
-    else if (questions) this.#askCaller(context, { pendingCall, server: target.server.name, round, questions })
+    if (forwarded) return this.#options.replies.sendAnswer(context, target, forwarded)
+    if (questions) this.#askCaller(context, { pendingCall, server: target.server.name, round, questions })
   }
 
   /** Sends an `input_required` result and parks the call until the caller returns (mcp-proxy.md#parked-calls). */

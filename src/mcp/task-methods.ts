@@ -146,7 +146,7 @@ class TaskRequests {
     const poll = polls.start(key, text, call, () => this.#send(context, target, call))
     context.reply.onAbort = () => poll.leave()
     const given = await poll.answer
-    replies.sendAnswer(context, target, given)
+    await replies.sendAnswer(context, target, given)
     if (given.answer.kind === 'result') log.record(target.known, given.answer.body, () => this.#describe(context))
   }
 
@@ -158,7 +158,7 @@ class TaskRequests {
     context.reply.onAbort = () => call.stop(callerDisconnected())
     polls.close(key)
     const answer = await this.#send(context, target, call).finally(() => polls.close(key))
-    replies.sendAnswer(context, target, answer)
+    await replies.sendAnswer(context, target, answer)
   }
 
   /** Waits for the answer to an equal request. It counts like a call, although it sends nothing. */

@@ -53,6 +53,7 @@ import {
 } from './used-assertions.ts'
 import { approvalExpiry, createApprovals, type Approvals } from './approvals.ts'
 import { approvalTaskExpiry, createApprovalTasks, type ApprovalTasks } from './approval-tasks.ts'
+import { createResultStore, resultExpiry, type ResultStore } from './results.ts'
 import { createOAuthRecords, oauthRecordExpiry, type OAuthRecords } from './oauth-records.ts'
 import { createSigningKeyRepository, readPrivateKeys, type PrivateSigningKey } from './repositories/signing-keys.ts'
 import {
@@ -221,6 +222,7 @@ export interface Registry {
   readonly catalogue: CatalogueStore
   readonly approvals: Approvals
   readonly approvalTasks: ApprovalTasks
+  readonly results: ResultStore
   /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
   /** Returns the milliseconds since the database last confirmed the follower's state. */
@@ -284,6 +286,7 @@ function startExpiries(db: Db, { auditRetentionDays, callRetention, onError }: R
     [sessionEndExpiry, MINUTE_MS],
     [oauthRecordExpiry, MINUTE_MS],
     [usedAssertionExpiry, MINUTE_MS],
+    [resultExpiry, MINUTE_MS],
     [approvalTaskExpiry, MINUTE_MS],
     [tombstoneExpiry, HOUR_MS],
     [signInFailureExpiry, HOUR_MS],
@@ -414,6 +417,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     },
     catalogue: createCatalogueStore(db),
     approvals: createApprovals(db, keys, store.listener !== undefined),
+    results: createResultStore(db),
     approvalTasks: createApprovalTasks(db, keys, store.listener !== undefined),
     rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(rootKey, label),

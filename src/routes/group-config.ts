@@ -23,7 +23,8 @@ export const toGroupConfig = (name: string, input: ToolGroupReplacement): GroupC
   max_tokens: input.max_tokens ?? null,
   tool_list: input.tool_list ?? 'full',
   always_listed: unique(input.always_listed),
-  search_limit: input.search_limit ?? DEFAULT_SEARCH_LIMIT
+  search_limit: input.search_limit ?? DEFAULT_SEARCH_LIMIT,
+  max_result_tokens: input.max_result_tokens ?? null
 })
 
 /** Throws AppError 400 for numbers in a body that would not be stored as they were sent: a lock must be exact. */

@@ -95,6 +95,13 @@ const search = {
       default: DEFAULT_SEARCH_LIMIT,
       description: 'Hits of a query that names no limit'
     })
+  ),
+  max_result_tokens: Type.Optional(
+    Type.Integer({
+      minimum: 100,
+      maximum: 10_000_000,
+      description: 'Estimated tokens beyond which a text of a result is cut, with a link to all of it'
+    })
   )
 }
 
@@ -169,6 +176,7 @@ const record = {
   tool_list: Type.Optional(StringEnum(['search'], { description: 'Present if the endpoint is in search mode' })),
   always_listed: Type.Optional(List()),
   search_limit: Type.Optional(Type.Integer({ description: 'Present unless it is the default' })),
+  max_result_tokens: Type.Optional(Type.Integer()),
   missing: Type.Unsafe<readonly string[]>(
     Type.Array(Type.String(), { description: 'Tools and servers in the lists and overrides that do not exist' })
   )

@@ -21,6 +21,7 @@ const group = (name: string, more: Partial<GroupConfig> = {}): GroupConfig => ({
   tool_list: 'full',
   always_listed: [],
   search_limit: 10,
+  max_result_tokens: null,
   ...more
 })
 /** Members that are no part of the configuration. */

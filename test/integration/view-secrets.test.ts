@@ -111,7 +111,8 @@ for (const engine of engines) {
       max_tokens: 7,
       tool_list: 'full',
       always_listed: [],
-      search_limit: 10
+      search_limit: 10,
+      max_result_tokens: null
     }
     const first = await startRegistry(t, place, { encryptionKey: old })
     await first.write(change('tool_group.create', 'g'), (tx) => tx.groups.create(config))

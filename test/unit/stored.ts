@@ -90,6 +90,7 @@ export const storedGroup = (name: string, more: Partial<StoredGroup> = {}): Stor
   tool_list: 'full',
   always_listed: [],
   search_limit: 10,
+  max_result_tokens: null,
   revision: '1',
   createdAt: '2026-01-01T00:00:00.000Z',
   ...more

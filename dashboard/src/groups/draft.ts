@@ -19,6 +19,8 @@ export interface Draft {
   readonly always_listed: readonly string[]
   /** Hits of a query in search mode, as typed; empty for the default. */
   readonly search_limit: string
+  /** Tokens beyond which texts of results are cut, as typed; empty for no limit. */
+  readonly max_result_tokens: string
 }
 
 export const emptyDraft: Draft = {
@@ -33,7 +35,8 @@ export const emptyDraft: Draft = {
   max_tokens: '',
   tool_list: 'full',
   always_listed: [],
-  search_limit: ''
+  search_limit: '',
+  max_result_tokens: ''
 }
 
 /** Members that a stored group shares with a draft. */
@@ -46,6 +49,7 @@ export interface GroupRecord extends Pick<Draft, 'name' | 'included_servers' | '
   readonly tool_list?: 'search' | undefined
   readonly always_listed?: readonly string[] | undefined
   readonly search_limit?: number | undefined
+  readonly max_result_tokens?: number | undefined
 }
 
 export function draftOf(record: GroupRecord): Draft {
@@ -53,8 +57,13 @@ export function draftOf(record: GroupRecord): Draft {
   const { overrides: tools = {}, instructions = '', max_tokens } = record
   const lists = { included_servers, included_tools, excluded_tools }
   const views = { tools, instructions, max_tokens: typedNumber(max_tokens) }
-  const { tool_list = 'full' as const, always_listed = [], search_limit } = record
-  const search = { tool_list, always_listed, search_limit: typedNumber(search_limit) }
+  const { tool_list = 'full' as const, always_listed = [], search_limit, max_result_tokens } = record
+  const search = {
+    tool_list,
+    always_listed,
+    search_limit: typedNumber(search_limit),
+    max_result_tokens: typedNumber(max_result_tokens)
+  }
   return { name, description, ...lists, tool_names: record.tool_names ?? 'qualified', ...views, ...search }
 }
 
@@ -65,7 +74,7 @@ const typedNumber = (value: number | undefined) => (value === undefined ? '' : S
  * members are omitted.
  */
 export function groupInput({ name, description, tool_names, tools, ...draft }: Draft): ToolGroupInput {
-  const { instructions, max_tokens, tool_list, search_limit, ...lists } = draft
+  const { instructions, max_tokens, tool_list, search_limit, max_result_tokens, ...lists } = draft
   return {
     name,
     ...(description.trim() === '' ? {} : { description }),
@@ -78,7 +87,8 @@ export function groupInput({ name, description, tool_names, tools, ...draft }: D
     ...(max_tokens.trim() === '' ? {} : { max_tokens: Number(max_tokens) }),
     ...(tool_list === 'search' ? { tool_list } : {}),
     ...nonEmpty('always_listed', lists.always_listed),
-    ...(search_limit.trim() === '' ? {} : { search_limit: Number(search_limit) })
+    ...(search_limit.trim() === '' ? {} : { search_limit: Number(search_limit) }),
+    ...(max_result_tokens.trim() === '' ? {} : { max_result_tokens: Number(max_result_tokens) })
   }
 }
 
@@ -229,7 +239,7 @@ export function isAllPicked(draft: Draft, server: string, tools: readonly string
 export function changeCount(before: Draft, after: Draft): number {
   const lists = ['included_servers', 'included_tools', 'excluded_tools', 'always_listed'] as const
   const differing = lists.reduce((sum, list) => sum + differenceOf(before[list], after[list]), 0)
-  const others = ['tool_list', 'search_limit'] as const
+  const others = ['tool_list', 'search_limit', 'max_result_tokens'] as const
   const texts = ['name', 'description', 'tool_names', 'instructions', 'max_tokens', ...others] as const
   const tools = new Set([...Object.keys(before.tools), ...Object.keys(after.tools)])
   const isSame = (tool: string) => JSON.stringify(before.tools[tool]) === JSON.stringify(after.tools[tool])

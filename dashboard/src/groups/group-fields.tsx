@@ -124,10 +124,13 @@ const SearchMode = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onCha
 
 /** Text for the model, and the limit of tokens. */
 const Limits = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onChange'>) => (
-  <details class="wide" open={draft.instructions !== '' || draft.max_tokens !== ''}>
+  <details
+    class="wide"
+    open={[draft.instructions, draft.max_tokens, draft.max_result_tokens].some((text) => text !== '')}
+  >
     <summary>
       <Chevron />
-      <span>Instructions and token limit</span>
+      <span>Instructions and token limits</span>
     </summary>
     <div class="fields">
       <Field label="Instructions" note="optional" help="Agents read them before those of the servers" wide>
@@ -138,6 +141,18 @@ const Limits = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onChange'
             rows={3}
             value={draft.instructions}
             onInput={(event) => onChange({ ...draft, instructions: event.currentTarget.value })}
+          />
+        )}
+      </Field>
+      <Field label="Result limit" note="optional" help="Tokens beyond which texts of results are cut">
+        {(attributes) => (
+          <input
+            {...attributes}
+            class="in"
+            type="number"
+            min={100}
+            value={draft.max_result_tokens}
+            onInput={(event) => onChange({ ...draft, max_result_tokens: event.currentTarget.value })}
           />
         )}
       </Field>

@@ -22,6 +22,7 @@ interface Flags {
   readonly toolList?: string
   readonly alwaysListed?: readonly string[]
   readonly searchLimit?: string
+  readonly maxResultTokens?: string
 }
 
 type Details = Static<typeof ToolGroupDetails>
@@ -37,7 +38,8 @@ const members = (flags: Flags) => ({
   ...(flags.maxTokens === undefined ? {} : { max_tokens: Number(flags.maxTokens) }),
   ...(flags.toolList === undefined ? {} : { tool_list: flags.toolList }),
   ...(flags.alwaysListed ? { always_listed: flags.alwaysListed } : {}),
-  ...(flags.searchLimit === undefined ? {} : { search_limit: Number(flags.searchLimit) })
+  ...(flags.searchLimit === undefined ? {} : { search_limit: Number(flags.searchLimit) }),
+  ...(flags.maxResultTokens === undefined ? {} : { max_result_tokens: Number(flags.maxResultTokens) })
 })
 
 /** Returns the overrides that give tools other names; an empty name stands for the tool's own. */
@@ -90,7 +92,7 @@ async function changed(cli: Cli, name: string, path: string, value: Readonly<Rec
 async function current(cli: Cli, name: string, path: string) {
   const { body } = await withSuggestion(cli, 'group', name, cli.api.get<Details>(path))
   const { description, included_tools, included_servers, excluded_tools, tool_names } = body
-  const { tools, instructions, max_tokens, tool_list, always_listed, search_limit } = body
+  const { tools, instructions, max_tokens, tool_list, always_listed, search_limit, max_result_tokens } = body
   return {
     ...(tools === undefined ? {} : { tools }),
     ...(instructions === undefined ? {} : { instructions }),
@@ -98,6 +100,7 @@ async function current(cli: Cli, name: string, path: string) {
     ...(tool_list === undefined ? {} : { tool_list }),
     ...(always_listed === undefined ? {} : { always_listed }),
     ...(search_limit === undefined ? {} : { search_limit }),
+    ...(max_result_tokens === undefined ? {} : { max_result_tokens }),
     ...(description === undefined ? {} : { description }),
     included_tools,
     included_servers,

@@ -75,7 +75,11 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
     ...pick(value, ['name', 'description']),
     ...Object.fromEntries(lists.map((name) => [name, unique(value[name] ?? [])])),
     ...(kind === 'group'
-      ? { ...bare, ...searchMembers(value), ...pick(value, ['tools', 'instructions', 'max_tokens']) }
+      ? {
+          ...bare,
+          ...searchMembers(value),
+          ...pick(value, ['tools', 'instructions', 'max_tokens', 'max_result_tokens'])
+        }
       : pick({ ...value, jwks: keysOf(value.jwks) }, ['jwks', 'jwks_uri']))
   }
 }

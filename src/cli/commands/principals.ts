@@ -25,6 +25,7 @@ const withGroup = (command: Command): Command =>
     .option('--tool-list <form>', 'what the endpoint lists: full, or search for tools that find and call the others')
     .option('--always-listed <name>', 'list a tool in search mode all the same; repeatable', collect)
     .option('--search-limit <number>', 'hits of a query that names no limit')
+    .option('--max-result-tokens <number>', 'estimated tokens beyond which texts of results are cut')
 
 const withClient = (command: Command): Command =>
   withToken(

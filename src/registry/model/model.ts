@@ -218,6 +218,8 @@ export interface GroupConfig {
   readonly always_listed: readonly string[]
   /** Hits of a query that names no limit */
   readonly search_limit: number
+  /** Estimated tokens beyond which texts of results are cut */
+  readonly max_result_tokens: number | null
 }
 
 /** Immutable: a replica keeps the same object until the revision changes. */

@@ -110,6 +110,7 @@ export interface Tables {
     /** JSON array of names */
     always_listed: Generated<string>
     search_limit: Generated<number>
+    max_result_tokens: number | null
     revision: Bigint
     created_at: Timestamp
   }
@@ -258,6 +259,15 @@ export interface Tables {
   used_assertions: {
     /** SHA-256 of purpose, issuer and id */
     hash: Uint8Array
+    expires_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
+  }
+  results: {
+    /** SHA-256 of the handle */
+    hash: Uint8Array
+    caller: string
+    sealed: Uint8Array
+    bytes: number
+    created_at: Generated<Timestamp>
     expires_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
   }
   /** Each row belongs to one user or to one client; a client has one. */

@@ -19,7 +19,7 @@ const CHUNK_SIZE = 1_000
 const configColumns = [
   ...(['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const),
   ...(['overrides', 'bindings', 'sealed', 'instructions', 'max_tokens'] as const),
-  ...(['tool_list', 'always_listed', 'search_limit'] as const)
+  ...(['tool_list', 'always_listed', 'search_limit', 'max_result_tokens'] as const)
 ]
 
 type Columns = Pick<Selectable<Tables['tool_groups']>, (typeof configColumns)[number]>
@@ -40,7 +40,8 @@ const toColumns = (
   max_tokens: config.max_tokens,
   tool_list: config.tool_list,
   always_listed: JSON.stringify(always_listed),
-  search_limit: config.search_limit
+  search_limit: config.search_limit,
+  max_result_tokens: config.max_result_tokens
 })
 
 const fromColumns = ({ description, tool_names, overrides, instructions, max_tokens, ...more }: Columns) => ({
@@ -54,7 +55,8 @@ const fromColumns = ({ description, tool_names, overrides, instructions, max_tok
   max_tokens,
   tool_list: more.tool_list,
   always_listed: JSON.parse(more.always_listed) as string[],
-  search_limit: more.search_limit
+  search_limit: more.search_limit,
+  max_result_tokens: more.max_result_tokens
 })
 
 /** Returns the members of a configuration for the audit log: of overrides the texts, their secrets apart. */
