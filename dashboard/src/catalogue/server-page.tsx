@@ -1,6 +1,6 @@
 import type { CatalogueDetails } from '../../../src/schemas/catalogue.ts'
 import { useRights, useSource } from '../app-context.ts'
-import { InstallForm } from '../catalogue/install-form.tsx'
+import { InstallForm } from './install-form.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import type { PageProps } from '../pages.ts'
