@@ -118,6 +118,7 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'PUT /api/v0/clients/{name}',
     'DELETE /api/v0/clients/{name}',
     'POST /api/v0/tool-groups',
+    'POST /api/v0/tool-groups/preview',
     'PUT /api/v0/tool-groups/{name}',
     'DELETE /api/v0/tool-groups/{name}',
     'POST /api/v0/policies',
