@@ -140,7 +140,9 @@ export function createApprovalDecisions({
       if (ended.length > 0) onChange()
       hasFailed = false
     } catch (err) {
-      if (!hasFailed) log.warn({ err }, 'requests for approval cannot be ended')
+      // an expected failure of the database needs no stack
+      if (!hasFailed)
+        log.warn(err instanceof AppError ? { reason: err.message } : { err }, 'requests for approval cannot be ended')
       hasFailed = true
     }
   }
