@@ -17,7 +17,7 @@ export interface HeldItem {
   readonly since: string
 }
 
-/** What is served of a server under its policy for definitions (pinned-definitions.md#policies). */
+/** Parts of a server that are served under its policy for definitions (pinned-definitions.md#policies). */
 export interface ServedDefinitions {
   /** The server with the definitions that are served; the same object if these are the present ones. */
   readonly stored: StoredServer

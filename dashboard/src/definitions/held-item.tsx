@@ -17,7 +17,7 @@ export const seenOf = ({ server, kind, name, fingerprint }: Definition) => ({ se
 
 const orNone = (text: string | null) => (text === null ? 'nothing' : text)
 
-/** What people should look at before they accept: warnings of the rules, and another place or program. */
+/** Points to look at before accepting: warnings of the rules, and another place or program. */
 const Warnings = ({ item: { warnings, origin = [] } }: { item: Definition }) => (
   <ul class="attention">
     {origin.map(({ member, before, after }) => (

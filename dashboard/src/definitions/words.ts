@@ -2,7 +2,7 @@ import type { Definition } from '../../../src/schemas/definition.ts'
 
 type Rule = Definition['warnings'][number]['rule']
 
-/** What each rule of the warnings has found, after the name of a member */
+/** Finding of each rule of the warnings, after the name of a member */
 export const warningWords: Readonly<Record<Rule, string>> = {
   hidden_characters: 'contains hidden characters',
   mixed_scripts: 'mixes look-alike letters of several scripts',

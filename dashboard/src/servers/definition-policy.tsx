@@ -12,7 +12,7 @@ const choices = [
   ['block', 'block: changed items are not served']
 ] as const
 
-/** What is served of the server while its definitions differ from the accepted ones; administrators change it. */
+/** Policy for definitions of the server that differ from the accepted ones; administrators change it. */
 export function DefinitionPolicy({ server }: { server: ServerDetails }) {
   const { store, notice } = useApp()
   const { administer } = useRights()

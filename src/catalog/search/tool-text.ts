@@ -5,7 +5,7 @@ import { signatureOf } from './signature.ts'
 /** Depth to which schemas are read */
 const MAX_DEPTH = 6
 
-/** What search reads and shows of a tool's definition. */
+/** Parts of a tool's definition that search reads and shows. */
 export interface ReadTool {
   readonly name: string
   readonly description: string

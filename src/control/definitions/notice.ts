@@ -20,7 +20,7 @@ const EVERY_MS = 60_000
 const MAX_ITEMS = 200
 const MAX_NAME = 300
 
-/** What is held of a server since its last message, by kind and name */
+/** Definitions held since the last message about a server, by kind and name */
 type Gathered = Map<string, { readonly fingerprint: string; readonly pinned: string | undefined }>
 
 /** Returns the items of a message. Names come from servers: they are escaped and cut. */

@@ -17,7 +17,7 @@ export interface ArgumentOverride {
   readonly enum?: readonly unknown[]
 }
 
-/** What a group shows of a tool instead of the definition's own members (groups.md#views) */
+/** Members that a group shows of a tool instead of the definition's own (groups.md#views) */
 export interface ToolOverride {
   /** Name at the group's endpoint */
   readonly name?: string

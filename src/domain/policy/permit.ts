@@ -225,7 +225,7 @@ export function judge(decision: Decision, { test, scopes }: CallFacts): Judgemen
   return { isAllowed: false, rule: refusing.rule, scopes: [...new Set(required)] }
 }
 
-/** What a decision comes to: an effect, as a call meets it. */
+/** Result of a decision: an effect, as a call meets it. */
 export type Verdict = Effect
 
 /** Returns what a judgement means for the call. */

@@ -55,7 +55,7 @@ export interface PolicyTargets {
   readonly annotations?: Annotations | undefined
 }
 
-/** What a `confirm` does for a client that cannot ask its user. */
+/** Effect of a `confirm` for a client that cannot ask its user. */
 export const withoutElicitation = ['approve', 'deny', 'allow'] as const
 
 /** People who may decide on a call, beside administrators; texts are names or globs, and the lists are alternatives. */

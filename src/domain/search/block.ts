@@ -1,6 +1,6 @@
 import { termsOf, type KnownWords } from './tokens.ts'
 
-/** What search reads of a tool, as its endpoint lists it. */
+/** Parts of a tool that search reads, as its endpoint lists it. */
 export interface ToolText {
   /** Name that the endpoint lists */
   readonly name: string
@@ -11,7 +11,7 @@ export interface ToolText {
   readonly parameters: string
 }
 
-/** What search reads of a server; it counts for all its tools. */
+/** Parts of a server that search reads; they count for all its tools. */
 export interface ServerText {
   readonly name: string
   /** Description or instructions */

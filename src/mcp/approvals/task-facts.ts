@@ -6,7 +6,7 @@ import type { RequestContext } from '../sessions/request-context.ts'
 
 type Hashes = 'credential' | 'providerSession' | 'staticToken'
 
-/** What the gateway keeps of a request to make its call later; byte strings are hexadecimal. */
+/** Parts of a request that the gateway keeps to make its call later; byte strings are hexadecimal. */
 export interface TaskFacts {
   /** Name of the tool at the endpoint. */
   readonly name: string
