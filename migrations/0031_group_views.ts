@@ -11,3 +11,14 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('max_tokens', 'integer')
     .execute()
 }
+
+export async function down(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable('tool_groups')
+    .dropColumn('overrides')
+    .dropColumn('bindings')
+    .dropColumn('sealed')
+    .dropColumn('instructions')
+    .dropColumn('max_tokens')
+    .execute()
+}

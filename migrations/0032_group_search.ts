@@ -9,3 +9,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('search_limit', 'integer', (column) => column.notNull().defaultTo(10))
     .execute()
 }
+
+export async function down(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable('tool_groups')
+    .dropColumn('tool_list')
+    .dropColumn('always_listed')
+    .dropColumn('search_limit')
+    .execute()
+}

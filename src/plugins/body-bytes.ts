@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { finished } from 'node:stream'
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
 import { principalIdOf } from '../catalog/caller.ts'
@@ -20,7 +21,7 @@ function countChunks(body: IncomingMessage, key: string, quota: Quota): void {
     else body.off('data', count).emit('error', refusal())
   }
   body.on('data', count)
-  body.once('close', () => quota.release(key, held))
+  finished(body, { writable: false }, () => quota.release(key, held))
 }
 
 /**
@@ -43,7 +44,7 @@ export default fp<Pick<Config, 'mode'> & { readonly limits: Pick<Config['limits'
       if (length < MIN_COUNTED_BYTES || raw.complete) return done(null, payload)
       const key = keyOf(request)
       if (!quota.acquire(key, length)) return done(refusal())
-      raw.once('close', () => quota.release(key, length))
+      finished(raw, { writable: false }, () => quota.release(key, length))
       done(null, payload)
     })
   },

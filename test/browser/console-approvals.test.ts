@@ -112,7 +112,8 @@ test('users see their own requests, and approvers those that they decide on', { 
     },
     { cookie: console.cookieOf('auditor') }
   )
-  assert.equal((await invoke(console, body)).status, 200)
+  const used = await invoke(console, body)
+  assert.equal(used.status, 200, used.text)
   // decides no more, and reads no arguments
   await console.gateway.api('PUT', '/policies/ask', { effect: 'approve', targets: { servers: ['k8s'] } })
   assert.equal((await invoke(console, body)).status, 409)

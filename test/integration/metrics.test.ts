@@ -133,6 +133,20 @@ test('sessions, streams and lists are told as they are', async (t) => {
   assert.deepEqual([valueOf(after, 'towpath_sessions'), valueOf(after, 'towpath_streams')], [0, 0])
 })
 
+/** Creates a group in search mode, and calls a tool that was found there. */
+async function useSearch(app: FastifyInstance): Promise<void> {
+  const send = async (url: string, payload: object) => {
+    const headers = { accept: 'application/json, text/event-stream' }
+    const answer = await app.inject({ method: 'POST', url, headers, payload })
+    assert.ok(answer.statusCode < 300, answer.body)
+  }
+  const call = (name: string, args: object) =>
+    send('/v0/groups/g/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })
+  await send('/api/v0/tool-groups', { name: 'g', included_servers: ['alpha'], tool_list: 'search' })
+  await call('find_tools', { query: 'echo' })
+  await call('call_tool', { name: 'alpha__echo', arguments: {} })
+}
+
 test('every metric of the reference is served, in each case under the name and type that stand there', async (t) => {
   const mcp = await startMcp(t, metricsOn)
   await addRecorder(t, mcp, 'alpha')
@@ -143,6 +157,7 @@ test('every metric of the reference is served, in each case under the name and t
   await mcp.legacy('tools/list')
   await addFaulty(t, mcp, 'beta').then((faulty) => (faulty.mode = 'reset'))
   await mcp.legacy('tools/call', { name: 'beta__echo' })
+  await useSearch(mcp.app)
   const text = await scrape(mcp.app)
   const served = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name!, type]))
   const all = Object.values<Metric>(definitions)

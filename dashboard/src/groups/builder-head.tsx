@@ -16,10 +16,9 @@ interface BuilderHeadProps {
   readonly onDescribe: () => void
   readonly onDiscard: () => void
   readonly onDelete: () => void
-  readonly onSave: () => void
 }
 
-/** Title of the group builder with its actions. */
+/** Title of the group builder with its actions; the button to save submits the form of GroupFields. */
 export function BuilderHead({ saved, description, changes, canSaveAgain, isSaving, ...on }: BuilderHeadProps) {
   const crumb = (
     <>
@@ -43,10 +42,10 @@ export function BuilderHead({ saved, description, changes, canSaveAgain, isSavin
         </button>
       )}
       <button
-        type="button"
+        type="submit"
+        form="group-fields"
         class="btn primary"
         disabled={(saved && changes === 0 && !canSaveAgain) || isSaving}
-        onClick={on.onSave}
       >
         {saved ? 'Save group' : 'Create group'}
       </button>

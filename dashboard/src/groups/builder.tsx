@@ -100,7 +100,6 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
         onDescribe={() => (isDescribing.value = true)}
         onDiscard={discard}
         onDelete={() => (isDeleting.value = true)}
-        onSave={() => void save()}
       />
       {failure.value && <NotSaved reason={failure.value} />}
       {saved && <Outdated saved={saved} />}

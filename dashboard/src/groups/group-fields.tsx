@@ -20,6 +20,7 @@ export function GroupFields({ draft, isNew, isDescribing, problem, onChange, onS
   const wrong = draft.name !== '' && !isName(draft.name) ? `The name ${NAME_RULE}.` : problem
   return (
     <form
+      id="group-fields"
       class="try gfields"
       onSubmit={(event) => {
         event.preventDefault()
