@@ -113,7 +113,7 @@ test('users see their own requests, and approvers those that they decide on', { 
     { cookie: console.cookieOf('auditor') }
   )
   const used = await invoke(console, body)
-  assert.equal(used.status, 200, used.text)
+  assert.equal(used.status, 200, await used.text())
   // decides no more, and reads no arguments
   await console.gateway.api('PUT', '/policies/ask', { effect: 'approve', targets: { servers: ['k8s'] } })
   assert.equal((await invoke(console, body)).status, 409)
