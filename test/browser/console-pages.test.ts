@@ -3,11 +3,12 @@ import { shareSetup } from '../shared-setup.ts'
 import { skip } from './browser.ts'
 import { openConsole } from './console-site.ts'
 import { walkConsole } from './console-walk.ts'
-import { startHostileConsole } from './hostile-console.ts'
+import { addWaiting, startHostileConsole } from './hostile-console.ts'
 import { looks } from './page-checks.ts'
 
 const setUp = shareSetup(async (t) => {
   const console = await startHostileConsole(t)
+  await addWaiting(t, console)
   return { console, site: await openConsole(console.gateway) }
 })
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { connectClient, REDIRECT, registerClient } from '../fixtures/identity-provider/gateway.ts'
+import { startListed } from '../fixtures/listed/listed.ts'
 import { startConsole, type Console } from '../integration/console-helpers.ts'
+import { tool } from '../integration/definition-helpers.ts'
 import { registrationOf } from '../e2e/upstream.ts'
 import { hostile, startHostile } from './world.ts'
 
@@ -47,4 +49,17 @@ export async function startHostileConsole(t: TestContext): Promise<Console> {
     await console.send(role, 'POST', '/api/v0/tools/invoke', { body })
   }
   return console
+}
+
+/** Makes definitions and a call of a user wait for a decision, with hostile texts in both. */
+export async function addWaiting(t: TestContext, { gateway, send }: Console): Promise<void> {
+  const { api } = gateway
+  const listed = await startListed(t, 'streamable_http', { tools: [tool('read', 'Reads')] })
+  assert.equal((await api('POST', '/servers', { name: 'changed', ...listed.registration })).status, 201)
+  listed.set({ tools: [tool('read', evil), tool('write', evil)] })
+  assert.equal((await api('POST', '/servers/changed/refresh')).status, 200)
+  const policy = { name: 'ask-first', effect: 'approve', reason: evil, targets: { servers: ['k8s'] } }
+  assert.equal((await api('POST', '/policies', policy)).status, 201)
+  const body = { name: 'k8s__echo', text: evil, [hostile.image]: evil }
+  assert.equal((await send('user', 'POST', '/api/v0/tools/invoke', { body })).status, 409)
 }

@@ -34,7 +34,7 @@ export const consolePages: readonly string[] = [
     'policies',
     'policies?view=why'
   ],
-  ...['policies/hostile-is-open', 'new/policy', 'audit', 'me']
+  ...['policies/hostile-is-open', 'new/policy', 'definitions', 'approvals', 'audit', 'me']
 ]
 
 export const dashboardPages: readonly string[] = shared

@@ -4,7 +4,7 @@ import { startGateway } from '../e2e/harness.ts'
 import { registrationOf } from '../e2e/upstream.ts'
 import { launchBrowser, requireBuild } from './browser.ts'
 import { cookieFor } from './console-site.ts'
-import { startHostileConsole } from './hostile-console.ts'
+import { addWaiting, startHostileConsole } from './hostile-console.ts'
 import type { SlowLoad } from './layout-shift.ts'
 import { consolePages, dashboardPages, widths } from './page-list.ts'
 import { startHostile } from './world.ts'
@@ -19,6 +19,7 @@ export interface SiteLoad extends SlowLoad {
 export async function shiftingSites(t: TestContext) {
   requireBuild()
   const [console, development, browser] = await Promise.all([startHostileConsole(t), startGateway(t), launchBrowser()])
+  await addWaiting(t, console)
   await development.register(registrationOf('hostile', await startHostile(t)))
   const failing = { name: 'failing', transport: 'stdio', command: process.execPath, args: ['-e', 'process.exit(3)'] }
   assert.equal((await development.post('/api/v0/servers?save=disabled', failing)).status, 201)
