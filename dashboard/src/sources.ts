@@ -76,8 +76,9 @@ export const call = (id: string) => source<CallEntry>(path('calls', id), [])
 export const ownSession = source<BrowserSession>('/api/v0/me/session', ['people'])
 export const ownTokens = source<readonly AccessToken[]>('/api/v0/me/tokens', ['people'])
 export const ownClients = source<readonly ConnectedClient[]>('/api/v0/me/clients', ['people'])
-export const policies = source<readonly Policy[]>('/api/v0/policies', ['policies'])
-export const policy = (name: string) => source<Policy>(`/api/v0/policies/${encodeURIComponent(name)}`, ['policies'])
+export const policies = source<readonly Policy[]>('/api/v0/policies?include=counts', ['policies'])
+export const policy = (name: string) =>
+  source<Policy>(`/api/v0/policies/${encodeURIComponent(name)}?include=counts`, ['policies'])
 /** Numbers of arguments are exact. */
 export const approvals = (status: ApprovalStatus | undefined) =>
   source<readonly Approval[]>(`/api/v0/approvals${search({ status, limit: 1_000 })}`, ['approvals'], parseJson)

@@ -276,6 +276,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   live.onChange('notify', ({ previous, next }) => events.publish('audit', ...changedKinds(previous, next)))
   registry.auditRows.onStored = () => events.publish('audit')
   registry.calls.onStored = () => events.publish('calls')
+  registry.policyCounts.onStored = () => events.publish('policies')
   const noticeOfDefinitions = tellOfDefinitions(options, upstreamSide)
   const { registryUrl, allow } = config.catalogue
   const catalogue = createCatalogue({

@@ -65,6 +65,7 @@ export function createMcpSide(
   const policies = createPolicyGate({
     recordRefusal: registry.recordRefusal,
     onDecision: observer.onDecision,
+    onObserved: registry.policyCounts.record,
     subjectOf: (caller) => live.current.permits.subjectOf(caller),
     publicUrl: config.publicUrl,
     baseScopes: config.auth.external?.scopes ?? ['mcp'],
@@ -86,7 +87,12 @@ export function createMcpSide(
     currentCaller: (given: Caller) => (given.kind === 'development' ? given : live.current.currentCaller(given)),
     isWanted: () => live.isLoaded && live.current.permits.policies.asking.size > 0
   }
-  const refusals = createMcpRefusals(() => live.current, registry.recordRefusal, observer.onDecision)
+  const refusals = createMcpRefusals(
+    () => live.current,
+    registry.recordRefusal,
+    observer.onDecision,
+    registry.policyCounts.record
+  )
   const searchIndex = createSearchIndex()
   const downstream = createDownstream({
     registry,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Effect, Mode } from '../domain/policy/rule.ts'
+import { isPlain, wouldChange } from '../domain/policy/permit.ts'
+import type { Effect, Mode, PolicyRule } from '../domain/policy/rule.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { splitName } from '../domain/names.ts'
 import type { Refusal } from '../registry/model/model.ts'
@@ -48,7 +49,8 @@ const actions: Partial<Record<FailureReason, string>> = { limited: 'request.refu
 export function createMcpRefusals(
   catalog: () => Catalog,
   record: (refusal: Refusal) => void,
-  onDecision: (effect: Effect, mode: Mode) => void = () => {}
+  onDecision: (effect: Effect, mode: Mode) => void,
+  onObserved: (rule: PolicyRule, isChanged: boolean) => void
 ): McpRefusals {
   const audit = (
     { caller, endpoint, address, requestId }: RefusedRequest,
@@ -69,8 +71,13 @@ export function createMcpRefusals(
     })
   const auditItem = (request: RefusedRequest, action: string, item: Item, name: string) => {
     const { caller } = request
-    const { verdict, rule } = permitOf(catalog(), caller).decide(item)
+    const { verdict, rule, observed } = permitOf(catalog(), caller).decide(item)
     if (item.enabled === false) return audit(request, action, name, 'it is disabled')
+    // the arguments of a hidden item are not looked at
+    for (const each of verdict === 'no' ? observed.filter(isPlain) : []) {
+      onDecision(each.rule.effect, 'observe')
+      onObserved(each.rule, wouldChange(each.rule.effect, 'deny', rule))
+    }
     if (verdict !== 'no' || !rule) return audit(request, action, name, `the ${caller.kind} may not use it here`)
     onDecision('deny', 'enforce')
     audit(request, action, name, 'a policy denies it', { policy: rule.name, decision: randomUUID() })

@@ -7,6 +7,7 @@ import {
   dependsOnCall,
   judge,
   verdictOf,
+  wouldChange,
   type CallFacts,
   type CompiledRule,
   type Decision,
@@ -81,6 +82,8 @@ export interface PolicyGate {
 export interface PolicyGateOptions {
   readonly recordRefusal: (refusal: Refusal) => void
   readonly onDecision: (effect: Effect, mode: Mode) => void
+  /** A rule in mode `observe` applies to a call; `isChanged`: it would have changed the outcome. */
+  readonly onObserved: (rule: PolicyRule, isChanged: boolean) => void
   readonly subjectOf: (caller: Caller) => Subject
   /** Public URL of the gateway; undefined where no OAuth client calls. */
   readonly publicUrl: string | undefined
@@ -158,14 +161,17 @@ export const auditedName = ({ kind, server, name, alias }: PolicyItem) =>
 export function createPolicyGate({
   recordRefusal,
   onDecision,
+  onObserved,
   subjectOf,
   publicUrl,
   baseScopes,
   log
 }: PolicyGateOptions): PolicyGate {
   const lines = createRateLimiter(OBSERVED_LINES)
-  const observe = (request: PolicyRequest, item: PolicyItem, { name: policy, effect }: PolicyRule) => {
+  const observe = (request: PolicyRequest, item: PolicyItem, rule: PolicyRule, judgement: Judgement) => {
+    const { name: policy, effect } = rule
     onDecision(effect, 'observe')
+    onObserved(rule, wouldChange(effect, verdictOf(judgement), judgement.rule))
     if (lines.remainingMs() <= 0) lines.startWindow()
     if (!lines.admit(policy)) return
     const { caller, requestId } = request
@@ -198,8 +204,8 @@ export function createPolicyGate({
       return undefined
     }
     const facts = factsOf(subjectOf(request.caller), item, args)
-    for (const each of decision.observed) if (applies(each, facts)) observe(request, item, each.rule)
     const judgement = judgeCall(decision, facts, args)
+    for (const each of decision.observed) if (applies(each, facts)) observe(request, item, each.rule, judgement)
     const { isAllowed, rule, scopes, ambiguity, ask } = judgement
     if (rule) onDecision(verdictOf(judgement), 'enforce')
     if (ask) return { ask }

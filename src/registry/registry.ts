@@ -22,6 +22,7 @@ import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } fro
 import { createCatalogueStore, type CatalogueStore } from './repositories/catalogue.ts'
 import type { Consequence, Effect, Hold, WriteContext } from './repositories/context.ts'
 import { scheduleExpiry, type Expiry } from './logs/expiry.ts'
+import { createPolicyCounts, type PolicyCounts } from './logs/policy-counts.ts'
 import { withErrorTranslation } from './store/failures.ts'
 import { createGroupRepository } from './repositories/groups.ts'
 import { createIdentityRepository, findPerson, type KnownPerson } from './repositories/identities.ts'
@@ -195,6 +196,8 @@ export interface Registry {
   /** Returns rows of the audit log, newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
+  /** Calls that policies in mode `observe` match */
+  readonly policyCounts: PolicyCounts
   /** Queue statistics of the call log, and of audit rows other than changes */
   readonly logs: Readonly<Record<'calls' | 'audit', QueueState>>
   /** Re-encrypts the data keys of all stored secrets with the current key. */
@@ -349,6 +352,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     batch: CALL_BATCH_SIZE
   })
   const accessTokens = createAccessTokenStore(db, onError)
+  const policyCounts = createPolicyCounts(db, onError)
   const closeCalls = async () => {
     const lost = await calls.close()
     if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
@@ -398,6 +402,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     definitionHolds,
     audit: (query) => withErrorTranslation(() => readAudit(db, query)),
     calls: callLog,
+    policyCounts,
     logs: { calls, audit: refusalLog.state },
     oauthSessions: createOAuthSessions(db, keys),
     oauthRecords: createOAuthRecords(db, keys),
@@ -430,7 +435,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       }),
     async close() {
       for (const expiry of expiries) expiry.stop()
-      await Promise.all([closeCalls(), refusalLog.close(), accessTokens.close()])
+      await Promise.all([closeCalls(), refusalLog.close(), accessTokens.close(), policyCounts.close()])
       await sync.close()
       await store.close()
     }

@@ -148,6 +148,22 @@ export const PolicyReplacement = Type.Object(
 )
 export type PolicyReplacement = Static<typeof PolicyReplacement>
 
+const ObservedCalls = Type.Object({
+  calls: Type.Integer({ description: 'Calls that the policy matches' }),
+  changed: Type.Integer({
+    description: 'Calls of these that would have been answered differently if it were enforced'
+  }),
+  since: Type.Optional(Type.String({ format: 'date-time', description: 'Time of the first call' })),
+  last_at: Type.Optional(Type.String({ format: 'date-time', description: 'Time of the newest call' }))
+})
+export type ObservedCalls = Static<typeof ObservedCalls>
+
+export const PolicyQuery = Type.Object({
+  include: Type.Optional(
+    StringEnum(['counts'], { description: 'counts: adds `observed` to policies in mode `observe`, over all replicas' })
+  )
+})
+
 export const Policy = Type.Object(
   {
     name: Type.String(),
@@ -163,7 +179,8 @@ export const Policy = Type.Object(
     ...approvalMembers,
     source: Type.Optional(
       StringEnum(['file'], { description: 'file: it comes from the policy file, and cannot be changed over REST' })
-    )
+    ),
+    observed: Type.Optional(ObservedCalls)
   },
   { $id: 'Policy' }
 )

@@ -109,8 +109,21 @@ test(
     await waitForData(page)
     await page.getByText('Observed', { exact: true }).waitFor()
 
+    // the page is told of calls that the policy would have changed
+    await page.getByText('No call has matched this policy').waitFor()
+    await callTool(console)
+    await page.getByText('1 call has matched since').waitFor()
+    await page.getByText('and 1 would have been denied').waitFor()
+    await goTo(page, console, '#/policies', 'Policies')
+    await page
+      .getByRole('row', { name: /nobody-calls/ })
+      .getByText('1 call, 1 denied', { exact: true })
+      .waitFor()
+    await checkLooks(page, 'policies-observed')
+    await goTo(page, console, '#/policies/nobody-calls', 'nobody-calls')
+
     await press(page, 'Try on the last day')
-    await page.getByText('Of 1 call of the last day, 1 would be denied').waitFor()
+    await page.getByText('Of 2 calls of the last day, 2 would be denied').waitFor()
     await checkLooks(page, 'policy-trial')
 
     const question = new URLSearchParams({ view: 'why', who: 'user', caller: 'a-user', kind: 'tool', item: tool })
@@ -121,7 +134,7 @@ test(
     await goTo(page, console, '#/policies/nobody-calls', 'nobody-calls')
     await press(page, 'Enforce policy')
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('Of 1 call of the last day, 1 would be denied').waitFor()
+    await dialog.getByText('Of 2 calls of the last day, 2 would be denied').waitFor()
     await checkLooks(page, 'policy-enforce')
     await inDialog(page, 'Enforce policy')
     await page.getByText('Enforced', { exact: true }).waitFor()

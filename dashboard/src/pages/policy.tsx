@@ -4,6 +4,7 @@ import { useApp, useSource } from '../app-context.ts'
 import type { PageProps } from '../pages.ts'
 import { draftOf } from '../policies/draft.ts'
 import { PolicyEditor } from '../policies/editor.tsx'
+import { ObservedFacts } from '../policies/observed.tsx'
 import { PolicyState } from '../policies/state.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -31,6 +32,7 @@ const PolicyView = ({ policy }: { policy: Policy }) => (
     <p class="sentence panel">
       <UntrustedText text={policySentence(policy)} />.
     </p>
+    {policy.observed && <ObservedFacts effect={policy.effect} observed={policy.observed} />}
     {policy.reason !== undefined && (
       <p>
         Callers are told: <UntrustedText text={policy.reason} />

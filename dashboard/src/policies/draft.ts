@@ -84,7 +84,7 @@ function approvalBody({ effect, approvers = {}, ...rest }: PolicyDraft): Approva
   }
 }
 
-export const draftOf = ({ source: _source, ...policy }: Policy): PolicyDraft => policyBody(policy)
+export const draftOf = ({ source: _source, observed: _observed, ...policy }: Policy): PolicyDraft => policyBody(policy)
 
 export const draftText = (draft: PolicyDraft): string => JSON.stringify(policyBody(draft), undefined, 2)
 

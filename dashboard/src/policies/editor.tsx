@@ -16,6 +16,7 @@ import { Tabs } from '../ui/tabs.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { ConfirmEnforce, DeletePolicy, policyPath } from './dialogs.tsx'
 import { draftOf, draftText, emptyDraft, isSame, policyBody, readDraft, type PolicyDraft } from './draft.ts'
+import { ObservedFacts } from './observed.tsx'
 import { PolicyForm } from './policy-form.tsx'
 import { PolicyState, stateOf } from './state.tsx'
 import { Trial } from './trial.tsx'
@@ -201,6 +202,7 @@ export function PolicyEditor({ saved }: { saved: Policy | undefined }) {
       <p class="sentence panel" aria-live="polite">
         <UntrustedText text={policySentence(draft.value)} />.
       </p>
+      {saved?.observed && <ObservedFacts effect={saved.effect} observed={saved.observed} />}
       {tried.value && (
         <section class="panel below" aria-label="Trial on the calls of the last day">
           <h2>On the calls of the last day</h2>

@@ -4,7 +4,16 @@ import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import { SortedTable, type Column } from '../table/sorted-table.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
+import { observedText } from './observed.tsx'
 import { EffectTag, PolicyState, stateOf } from './state.tsx'
+
+const observedColumn: Column<Policy> = {
+  key: 'observed',
+  label: 'Observed calls',
+  kind: 'opt2',
+  value: ({ observed }) => observed?.calls,
+  cell: ({ effect, observed }) => observed && <span class="muted">{observedText({ effect, observed })}</span>
+}
 
 const columns: readonly Column<Policy>[] = [
   {
@@ -19,6 +28,7 @@ const columns: readonly Column<Policy>[] = [
         </a>
         <span class="help phone">
           <code>{policy.name}</code>
+          {policy.observed && ` · ${observedText({ ...policy, observed: policy.observed })}`}
         </span>
         {policy.source === 'file' && (
           <span class="blk">
@@ -41,5 +51,12 @@ const columns: readonly Column<Policy>[] = [
 
 /** Policies as sentences. */
 export const PolicyTable = ({ policies, query }: { policies: readonly Policy[]; query: PageProps['query'] }) => (
-  <SortedTable label="Policies" rows={policies} columns={columns} keyOf={({ name }) => name} query={query} opens />
+  <SortedTable
+    label="Policies"
+    rows={policies}
+    columns={policies.some(({ observed }) => observed) ? [...columns, observedColumn] : columns}
+    keyOf={({ name }) => name}
+    query={query}
+    opens
+  />
 )

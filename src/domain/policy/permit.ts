@@ -54,7 +54,7 @@ export interface Permit {
 const isEnforced = ({ rule }: CompiledRule) => rule.mode === 'enforce'
 
 /** Returns true if neither the arguments nor the token of a call matter to the rule. */
-const isPlain = ({ rule, condition }: CompiledRule) => condition === null && rule.requireScopes.length === 0
+export const isPlain = ({ rule, condition }: CompiledRule) => condition === null && rule.requireScopes.length === 0
 
 /**
  * Returns the rules that apply to an item. Where the server may read a URI as that of another resource, what depends on
@@ -231,6 +231,17 @@ export type Verdict = Effect
 /** Returns what a judgement means for the call. */
 export const verdictOf = ({ isAllowed, ask }: Judgement): Verdict =>
   isAllowed ? (ask?.rule.effect ?? 'allow') : 'deny'
+
+/**
+ * Returns true if an observed rule that applies to a call would have changed its outcome, were it enforced. `rule`: the
+ * rule that decided.
+ */
+export function wouldChange(observed: Effect, verdict: Verdict, rule: PolicyRule | undefined): boolean {
+  if (observed === 'deny') return verdict !== 'deny'
+  // a rule that asks also allows, and nothing lifts an enforced deny
+  if (verdict === 'deny') return rule?.effect !== 'deny'
+  return observed === 'approve' ? verdict !== 'approve' : observed === 'confirm' && verdict === 'allow'
+}
 
 /** Outcome of a decision as far as it is known without the arguments of the call. */
 export type Outlook = Verdict | 'unknown'

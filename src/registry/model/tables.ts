@@ -132,6 +132,15 @@ export interface Tables {
     approval: string
     revision: Bigint
   }
+  /** Calls that an observed policy matches; rows of another rule than the current one are outdated */
+  policy_counts: {
+    policy: string
+    rule_hash: Uint8Array
+    calls: Bigint
+    changed: Bigint
+    since: Timestamp
+    last_at: Timestamp
+  }
   users: {
     id: string
     name: string

@@ -80,6 +80,7 @@ export function createPolicyRepository({ db, version, recordEffect }: WriteConte
         sql<number>`coalesce(max(position), 0)`.as('last')
       ])
       .executeTakeFirstOrThrow()
+  const forgetCounts = (name: string) => db.deleteFrom('policy_counts').where('policy', '=', name).execute()
   return {
     /**
      * Inserts a policy after all others. Throws a 409 AppError if the name is taken or there are too many; the
@@ -112,12 +113,14 @@ export function createPolicyRepository({ db, version, recordEffect }: WriteConte
         .set({ ...columns, revision: version })
         .where('name', '=', name)
         .execute()
+      await forgetCounts(name)
       recordEffect({ before: auditedMembers({ name, ...fromColumns(before) }), after: auditedMembers(rule) })
     },
 
     async remove(name: string): Promise<void> {
       const before = await db.deleteFrom('policies').where('name', '=', name).returning(ruleColumns).executeTakeFirst()
       if (!before) throw notFound('policy', name)
+      await forgetCounts(name)
       recordEffect({ before: auditedMembers({ name, ...fromColumns(before) }) })
     }
   }

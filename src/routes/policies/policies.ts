@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { toRule } from '../../domain/policy/input.ts'
 import { invalid } from '../../lib/errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
-import { Policy, PolicyInput, PolicyReplacement } from '../../schemas/policy.ts'
+import { Policy, PolicyInput, PolicyQuery, PolicyReplacement } from '../../schemas/policy.ts'
 import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
 import { policyTrials } from './trials.ts'
 
@@ -24,10 +24,11 @@ export const policies: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'listPolicies',
         summary: 'List policies',
+        querystring: PolicyQuery,
         response: { 200: Type.Array(ref(Policy)) }
       }
     },
-    () => app.gateway.policies.list()
+    ({ query }) => (query.include === undefined ? app.gateway.policies.list() : app.gateway.policies.listCounted())
   )
 
   app.get(
@@ -39,10 +40,12 @@ export const policies: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPolicy',
         summary: 'Get a policy',
         params,
+        querystring: PolicyQuery,
         response: { 200: ref(Policy), ...errorResponses(404) }
       }
     },
-    (request) => app.gateway.policies.get(request.params.name)
+    ({ params: { name }, query }) =>
+      query.include === undefined ? app.gateway.policies.get(name) : app.gateway.policies.getCounted(name)
   )
 
   app.post(
