@@ -2,7 +2,7 @@ import { DENIED_BY_POLICY, NEEDS_APPROVAL } from '../domain/error-codes.ts'
 import { allowedByDefault, type CompiledRule, type Decision } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
 import { serverError } from '../domain/server-error.ts'
-import { AppError, notFound, unauthorized } from '../lib/errors.ts'
+import { AppError, notFound, unauthorized, unavailable } from '../lib/errors.ts'
 import { nameApps } from '../mcp/messages/app-addresses.ts'
 import { namedContents } from '../mcp/messages/named-contents.ts'
 import { createSlotSet, type SlotItem } from '../lib/slot-set.ts'
@@ -176,10 +176,14 @@ const policyRequest = (caller: Caller): PolicyRequest => {
   return { caller, endpoint: REST_ENDPOINT, address, requestId }
 }
 
-/** Resolves if somebody has said yes to a call. Rejects with the 409 or 403 AppError that tells what is waited for. */
+/**
+ * Resolves if somebody has said yes to a call. Rejects with the 409 AppError that tells what is waited for, or with 503 if
+ * the database cannot be asked: the call is then waited for by nobody.
+ */
 async function requireYes(approvals: ApprovalGate, caller: Caller, ask: Ask): Promise<void> {
   const answer = await approvals.admit(policyRequest(caller), ask)
   if (answer.kind === 'run') return
+  if (answer.kind === 'refused' && answer.isTransient) throw unavailable(answer.text)
   const approval = answer.approval && {
     id: answer.approval.id,
     status: answer.approval.status,

@@ -21,7 +21,8 @@ export interface Items {
   /** Enables or disables an item, or all items of a server; resolves with their names. 404. */
   setEnabled(caller: Caller, kind: ItemKind, entity: string, enabled: boolean): Promise<string[]>
   /**
-   * Tests if a tool's input schema declares a property, to interpret a body with a single `arguments` member. 404.
+   * Tests if a tool's input schema declares a property, to interpret a body with a single `arguments` member; false for
+   * an unknown tool, whose call is refused and logged like any other.
    */
   hasToolProperty(caller: Caller, name: string, property: string): boolean
 }
@@ -35,11 +36,17 @@ export const labels: Readonly<Record<ItemKind, string>> = {
   skill: 'skill'
 }
 
-/** Returns the tool or prompt with this qualified name. Throws a 404 AppError for a name that the caller does not see. */
-export function findNamed({ catalog, sees }: RestView, kind: 'tool' | 'prompt', name: string): Item {
+/** Returns the tool or prompt with this qualified name; undefined for a name that the caller does not see. */
+function seenNamed({ catalog, sees }: RestView, kind: 'tool' | 'prompt', name: string): Item | undefined {
   const split = splitName(name)
   const item = split && catalog.server(split.server)?.find(kind, split.name)
-  if (!item || !sees(item)) throw notFound(labels[kind], name)
+  return item && sees(item) ? item : undefined
+}
+
+/** Returns the tool or prompt with this qualified name. Throws a 404 AppError for a name that the caller does not see. */
+export function findNamed(view: RestView, kind: 'tool' | 'prompt', name: string): Item {
+  const item = seenNamed(view, kind, name)
+  if (!item) throw notFound(labels[kind], name)
   return item
 }
 
@@ -79,7 +86,9 @@ export const createItems = (registry: Pick<Registry, 'write'>, catalog: () => Ca
   },
 
   hasToolProperty(caller, name, property) {
-    const { definition } = findNamed(viewFor(catalog(), caller), 'tool', name).stored
+    const item = seenNamed(viewFor(catalog(), caller), 'tool', name)
+    if (!item) return false
+    const { definition } = item.stored
     const schema = JSON.parse(definition) as { inputSchema?: { properties?: object } }
     return Object.hasOwn(schema.inputSchema?.properties ?? {}, property)
   }

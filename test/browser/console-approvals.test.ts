@@ -113,7 +113,8 @@ test('users see their own requests, and approvers those that they decide on', { 
     { cookie: console.cookieOf('auditor') }
   )
   const used = await invoke(console, body)
-  assert.equal(used.status, 200, await used.text())
+  const entries = async () => JSON.stringify((await console.gateway.api('GET', '/approvals')).body)
+  assert.equal(used.status, 200, `${await used.text()} ${await entries()}`)
   // decides no more, and reads no arguments
   await console.gateway.api('PUT', '/policies/ask', { effect: 'approve', targets: { servers: ['k8s'] } })
   assert.equal((await invoke(console, body)).status, 409)

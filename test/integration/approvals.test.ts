@@ -244,7 +244,7 @@ test('AP-07 a confirm does over REST what it does for clients that cannot ask th
 test('AP-08 without the database no call runs that needs a yes, and all others are served', async (t) => {
   const postgres = await startOwnPostgres(t)
   const gateway = await startPolicyGateway(t, { DATABASE_URL: postgres.url, TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '1000' })
-  const { mcp, worker, policy } = gateway
+  const { mcp, worker, policy, rest } = gateway
   await policy('ask', { ...rule, hold_ms: 0 })
   const call = (name: string) => mcp.modern('tools/call', { name, arguments: {} }, as(worker))
   await call(tool)
@@ -253,6 +253,9 @@ test('AP-08 without the database no call runs that needs a yes, and all others a
   const result = resultOf(await call(tool))
   assert.match(result.content[0]!.text, /cannot be approved now/)
   assert.equal(result.isError, true)
+  // a 409 would tell that somebody is asked
+  const overRest = await rest('POST', '/tools/invoke', { name: tool })
+  assert.deepEqual([overRest.status, overRest.body.approval], [503, undefined])
   assert.equal(resultOf(await call('k8s__get_pods')).isError ?? false, false)
   assert.equal(sent(gateway), 0)
   postgres.thaw()

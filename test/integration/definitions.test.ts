@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshConfig, openApp } from '../app.ts'
 import { listedTransports, startListed } from '../fixtures/listed/listed.ts'
+import { startOwnPostgres } from '../own-postgres.ts'
 import { addCleanup, engines } from '../store.ts'
 import { until } from '../until.ts'
 import {
@@ -275,6 +276,33 @@ test('DE-07 administrators decide, auditors read, users and clients see nothing;
   assert.deepEqual(of('definition.accept').before.accepted, { 's tool add': item!.pinned_fingerprint })
   assert.deepEqual(of('definition.accept').after.accepted, { 's tool add': item!.fingerprint })
   assert.ok(of('definition.reject'))
+})
+
+test('DE-03 without the database nothing is accepted or rejected, and what is known stays served', async (t) => {
+  const postgres = await startOwnPostgres(t)
+  const env = { ...enterprise, DATABASE_URL: postgres.url, TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '1000' }
+  const { app, mcp, client, serve } = await startPinned(t, { tools: [add] }, env)
+  await serve({ tools: [changed, tool('mul', 'new')] })
+  const held = await heldOf(app)
+  assert.equal(held.length, 2)
+  const list = async () => (await mcp.legacy('tools/list', undefined, client)).text
+  const before = await list()
+  postgres.freeze()
+  for (const verb of ['accept', 'reject']) {
+    const { status, body } = await rest(app, 'POST', `/definitions/${verb}`, seen(held))
+    assert.equal(status, 503, JSON.stringify(body))
+  }
+  assert.equal(await list(), before)
+  const call = await mcp.legacy('tools/call', { name: 's__add', arguments: {} }, client)
+  assert.equal(call.body.result.content[0].text, 'add')
+  postgres.thaw()
+  const rows = await until('the database answers', async () => {
+    const { status, body } = await rest(app, 'GET', '/audit?limit=100')
+    return status === 200 && (body.entries ?? body)
+  })
+  assert.ok(!JSON.stringify(rows).includes('definition.accept') && !JSON.stringify(rows).includes('definition.reject'))
+  assert.deepEqual(await heldOf(app), held)
+  assert.equal(await list(), before)
 })
 
 test('a rejected definition comes back into sight when the server changes it again', async (t) => {

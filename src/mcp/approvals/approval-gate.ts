@@ -31,7 +31,13 @@ export interface AskingRequest {
 export type GateAnswer =
   | { readonly kind: 'run' }
   | { readonly kind: 'pending'; readonly approval: StoredApproval }
-  | { readonly kind: 'refused'; readonly text: string; readonly approval?: StoredApproval }
+  | {
+      readonly kind: 'refused'
+      readonly text: string
+      readonly approval?: StoredApproval
+      /** True if nothing is known about the call, because the database cannot be asked. */
+      readonly isTransient?: boolean
+    }
 
 /** Lets calls run for which somebody has said yes (approvals.md). */
 export interface ApprovalGate {
@@ -122,7 +128,7 @@ export function createApprovalGate({ store, onRequest }: ApprovalGateOptions): A
         return await admit(requestOf(from, ask, task), ask)
       } catch (error) {
         if (!(error instanceof AppError)) throw error
-        return { kind: 'refused', text: 'not run: the call cannot be approved now' }
+        return { kind: 'refused', text: 'not run: the call cannot be approved now', isTransient: true }
       }
     }
   }
