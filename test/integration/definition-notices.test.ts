@@ -156,8 +156,9 @@ test('DE-02 every call of a tool held under block is logged with the time since 
       held_since: string
       outcome: string
     }[]
-    return found.length === 7 && found
+    return found.length === 7 ? found : undefined
   })
+  assert.ok(calls)
   for (const { via, held_since, outcome } of calls)
     assert.deepEqual([held_since, outcome], [held!.since, 'refused'], via)
   const ways = calls.map(({ via }) => via).toSorted()
