@@ -31,6 +31,7 @@ import * as heldCalls from './0029_held_calls.ts'
 import * as groupViews from './0031_group_views.ts'
 import * as groupSearch from './0032_group_search.ts'
 import * as results from './0034_results.ts'
+import * as embeddings from './0035_embeddings.ts'
 import * as policyCounts from './0036_policy_counts.ts'
 
 /** All migrations, applied in order of their names. */
@@ -67,5 +68,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0031_group_views': groupViews,
   '0032_group_search': groupSearch,
   '0034_results': results,
+  '0035_embeddings': embeddings,
   '0036_policy_counts': policyCounts
 }

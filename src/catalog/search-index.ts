@@ -26,6 +26,8 @@ export interface FoundItems {
   readonly items: readonly Item[]
   /** Number of all tools with a word of the query */
   readonly total: number
+  /** Number of the first tools whose names are in the query */
+  readonly named: number
 }
 
 /** Search over the tools of one scope. */
@@ -96,8 +98,8 @@ function createScopeSearch(parts: readonly ScopePart[]): ScopeSearch {
     async find(query, limit, server) {
       const only =
         server === undefined ? undefined : new Set(parts.flatMap((part, at) => (part.server === server ? at : [])))
-      const { hits, total } = await complete(ranking.search(query, limit, only))
-      return { total, items: hits.map(({ part, tool }) => parts[part]!.items[tool]!) }
+      const { hits, total, named } = await complete(ranking.search(query, limit, only))
+      return { total, named, items: hits.map(({ part, tool }) => parts[part]!.items[tool]!) }
     }
   }
 }

@@ -13,6 +13,14 @@ export interface WebhookTarget {
   readonly secret: string
 }
 
+/** OpenAI-compatible endpoint for vectors. */
+export interface EmbeddingsConfig {
+  /** Without `/embeddings` and a trailing slash */
+  readonly url: string
+  readonly model: string
+  readonly key: string | undefined
+}
+
 /** Parsed settings of the process (http-contract.md#modes). On the server, only this module reads the environment. */
 export interface Config {
   readonly mode: 'development' | 'enterprise'
@@ -104,6 +112,8 @@ export interface Config {
   readonly approvalWebhook: WebhookTarget | undefined
   /** Webhook to which held definitions are posted; undefined: none. */
   readonly definitionsWebhook: WebhookTarget | undefined
+  /** Endpoint for vectors of tools and queries; undefined: none. */
+  readonly embeddings: EmbeddingsConfig | undefined
   readonly auditRetentionDays: number
   readonly callLog: {
     readonly enabled: boolean
@@ -351,6 +361,14 @@ function readWebhook(read: Reader, of: 'approval' | 'definitions'): WebhookTarge
   if (url !== undefined && secret !== undefined) return { url, secret }
   const [first, second] = ['URL', 'SECRET'].map((part) => `TOWPATH_${of.toUpperCase()}_WEBHOOK_${part}`)
   throw new ConfigError(`${first} and ${second} belong together; set both`)
+}
+
+/** Returns the endpoint for vectors; undefined if none is set. */
+function readEmbeddings(read: Reader): EmbeddingsConfig | undefined {
+  const [url, model, key] = [read('embeddingsUrl'), read('embeddingsModel'), read('embeddingsKey')]
+  if (url !== undefined && model !== undefined) return { url, model, key }
+  if (url === undefined && model === undefined && key === undefined) return undefined
+  throw new ConfigError('TOWPATH_EMBEDDINGS_URL and TOWPATH_EMBEDDINGS_MODEL belong together; set both')
 }
 
 /** The embedded store keeps fewer rows by default: its queries block the event loop. */
@@ -610,6 +628,7 @@ export function readConfig(
     catalogue: { registryUrl: read('registryUrl'), allow: read('catalogueAllow') },
     approvalWebhook: readWebhook(read, 'approval'),
     definitionsWebhook: readWebhook(read, 'definitions'),
+    embeddings: readEmbeddings(read),
     auditRetentionDays: read('auditRetentionDays'),
     callLog: readCallLog(read, databaseUrl),
     timeouts: readTimeouts(read),

@@ -163,6 +163,13 @@ export const key = (given: string) => {
 
 export const token = (given: string) => (isToken(given) ? given : fail(TOKEN_RULE))
 
+/** Credential of another service, which says how long it is. */
+export const bearer = (given: string) =>
+  /^[\x21-\x7e]{1,1024}$/.test(given) ? given : fail('must be visible ASCII characters without white space')
+
+export const modelName = (given: string) =>
+  /^[\x21-\x7e]{1,200}$/.test(given) ? given : fail('must be the name of a model, such as nomic-embed-text')
+
 export const port = integer(0, 65_535)
 export const duration = integer(1, 86_400_000)
 export const bytes = integer(1_024, 1_073_741_824)

@@ -23,6 +23,8 @@ import {
   patterns,
   key,
   token,
+  bearer,
+  modelName,
   port,
   duration,
   bytes,
@@ -586,6 +588,27 @@ export const settings = {
     secret: true,
     about: 'Key of the signature of messages to `TOWPATH_DEFINITIONS_WEBHOOK_URL`.',
     parse: token
+  },
+  embeddingsUrl: {
+    variable: `${ENV_PREFIX}EMBEDDINGS_URL`,
+    otherwise: 'none: search goes by words, and nothing leaves the gateway',
+    about:
+      'OpenAI-compatible endpoint for [search by vectors](../how-to/tool-groups.md#vectors), without `/embeddings`, such as `http://localhost:11434/v1`. It gets the texts of the tools of groups in search mode, and the queries of agents. Needs `TOWPATH_EMBEDDINGS_MODEL`.',
+    parse: publicUrl
+  },
+  embeddingsModel: {
+    variable: `${ENV_PREFIX}EMBEDDINGS_MODEL`,
+    otherwise: 'none',
+    about: 'Model that the endpoint is asked for, such as `nomic-embed-text`. Another model gets its own vectors.',
+    parse: modelName
+  },
+  embeddingsKey: {
+    variable: `${ENV_PREFIX}EMBEDDINGS_KEY`,
+    file: true,
+    secret: true,
+    otherwise: 'none',
+    about: 'Sent to `TOWPATH_EMBEDDINGS_URL` as `Authorization: Bearer <key>`.',
+    parse: bearer
   },
   auditRetentionDays: {
     variable: `${ENV_PREFIX}AUDIT_RETENTION_DAYS`,

@@ -41,6 +41,7 @@ export interface GatewayOptions {
     | 'catalogue'
     | 'approvalWebhook'
     | 'definitionsWebhook'
+    | 'embeddings'
   >
   /** Product version. */
   readonly version: string

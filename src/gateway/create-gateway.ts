@@ -3,6 +3,7 @@ import { createCatalogue, type ServerCatalogue } from '../control/catalogue/cata
 import { createAccessTokens, type AccessTokens } from '../control/access-tokens.ts'
 import { createAttempts } from '../control/attempts.ts'
 import { changedKinds } from '../control/dashboard/dashboard-events.ts'
+import { checkVectors } from '../control/dashboard/diagnostics.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
 import type { Downstream } from '../mcp/downstream.ts'
 import { definitionPolicyOf } from '../catalog/served-definitions.ts'
@@ -19,6 +20,7 @@ import { createPolicies, type Policies } from '../control/policies/policies.ts'
 import { createTeams, type Teams } from '../control/people/teams.ts'
 import { createPrincipals, type Principals, type RoleGroups } from '../control/principals.ts'
 import type { People } from '../catalog/people.ts'
+import type { Check } from '../schemas/check.ts'
 import type { SigningKey } from '../registry/model/model.ts'
 import { createRegistration, type SignIns } from '../control/registration.ts'
 import { createServers, type Servers } from '../control/servers.ts'
@@ -75,6 +77,8 @@ export interface Gateway {
   readonly dashboard: Dashboard
   /** Servers that can be installed. */
   readonly catalogue: ServerCatalogue
+  /** Checks the vectors for search; contacts nothing. */
+  searchChecks(): Check[]
   stats(): GatewayStats
   /** Closes all spare sessions and opens no new ones, before the process stops. */
   closeSpareSessions(): void
@@ -226,6 +230,7 @@ async function close(parts: GatewayParts): Promise<void> {
   catalogue.close()
   parts.approvalDecisions.close()
   mcpSide.closeWebhook()
+  await mcpSide.toolVectors?.close()
   parts.noticeOfDefinitions?.close()
   tokenExpiry.close()
   clearInterval(lapses)
@@ -327,6 +332,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return live.current.signingKeys
     },
     fetchFor: parts.upstreamSide.connections.fetchFor,
+    searchChecks: () => checkVectors(parts.mcpSide.toolVectors?.state()),
     stats: () => statsOf(parts),
     closeSpareSessions: () => upstreams.closeSparePools(),
     endRetired: () => upstreams.endRetired(),

@@ -16,6 +16,8 @@ import { judge } from '../domain/policy/permit.ts'
 import { createMcpRefusals } from '../mcp/mcp-refusals.ts'
 import { resourceOf } from '../catalog/resource-resolution.ts'
 import { createSearchIndex } from '../catalog/search-index.ts'
+import type { ToolVectors } from '../catalog/vectors/tool-vectors.ts'
+import { vectorsOf } from './vectors.ts'
 import { permitOf, scopeAt, type CurrentScopes } from '../catalog/scope.ts'
 import type { ServerWatching } from './server-watching.ts'
 import type { GatewayBase } from './base.ts'
@@ -33,6 +35,8 @@ export interface McpSide {
   readonly announceApproval: (id: string) => void
   /** Ends the messages to the webhook that are on their way. */
   readonly closeWebhook: () => void
+  /** Vectors for search; undefined without a model. */
+  readonly toolVectors: ToolVectors | undefined
 }
 
 export function createMcpSide(
@@ -94,6 +98,7 @@ export function createMcpSide(
     registry.policyCounts.record
   )
   const searchIndex = createSearchIndex()
+  const toolVectors = vectorsOf(options, connections)
   const downstream = createDownstream({
     registry,
     config,
@@ -104,6 +109,7 @@ export function createMcpSide(
     redactorOf,
     observer,
     searchIndex,
+    toolVectors,
     scopes,
     refusals,
     policies,
@@ -126,6 +132,7 @@ export function createMcpSide(
   live.onChange('endSessions', ({ revoked }) => downstream.endPrincipals((principal) => revoked.has(principal)))
   live.onChange('endSessions', ({ revoked }) => invocation.endCalls(revoked))
   live.onChange('release', ({ next }) => searchIndex.follow(next))
+  if (toolVectors) live.onChange('release', ({ next }) => toolVectors.follow(next))
   live.onChange('release', ({ removedGroups }) => {
     for (const { stored } of removedGroups) {
       downstream.endGroup(stored.name)
@@ -145,6 +152,7 @@ export function createMcpSide(
       approvals.waits.announce(id)
       downstream.approvalTasks.announce(id)
     },
-    closeWebhook: webhook?.close ?? noop
+    closeWebhook: webhook?.close ?? noop,
+    toolVectors
   }
 }

@@ -2,6 +2,7 @@ import { TITLE, PRODUCT } from '../domain/product.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import type { CurrentScopes } from '../catalog/scope.ts'
 import type { SearchIndex } from '../catalog/search-index.ts'
+import type { ToolVectors } from '../catalog/vectors/tool-vectors.ts'
 import type { Config } from '../config/config.ts'
 import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { Quota, Quotas } from '../lib/quota.ts'
@@ -118,6 +119,8 @@ export interface DownstreamOptions {
   readonly redactorOf: TaskLogOptions['redactorOf']
   readonly observer: Pick<Observer, 'onList' | 'onCall' | 'onSearch' | 'onSearchHit'>
   readonly searchIndex: Pick<SearchIndex, 'of'>
+  /** Undefined without a model. */
+  readonly toolVectors: Pick<ToolVectors, 'nearest'> | undefined
   readonly scopes: CurrentScopes
   readonly refusals: McpRefusals
   readonly policies: PolicyGate
@@ -203,7 +206,10 @@ function createMessageHandlers(options: DownstreamOptions, state: State, quotaGu
   const handles = createTaskHandles(registry.deriveKey('task handles'), config.timeouts.taskHandleDays)
   const newTasks = createNewTasks(handles, limits.identifierBytes)
   const taskLog = createTaskLog({ observer, redactorOf: options.redactorOf })
-  const searchTools = new SearchTools({ index: options.searchIndex, results, observer, limits: inboundLimits(limits) })
+  const searchTools = new SearchTools({
+    ...{ index: options.searchIndex, vectors: options.toolVectors },
+    ...{ results, observer, limits: inboundLimits(limits) }
+  })
   const largeResults = new LargeResults({
     store: registry.results,
     key: registry.deriveKey('tool results'),

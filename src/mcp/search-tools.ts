@@ -3,7 +3,9 @@ import { listedServers, listedTool } from '../catalog/search-listing.ts'
 import type { ScopeSearch, SearchIndex } from '../catalog/search-index.ts'
 import { readTool } from '../catalog/search/tool-text.ts'
 import type { Scope } from '../catalog/scope.ts'
+import type { ToolVectors } from '../catalog/vectors/tool-vectors.ts'
 import { isObject } from '../domain/is-object.ts'
+import { fuseRankings } from '../domain/search/fusion.ts'
 import { nearestNames } from '../domain/search/nearest.ts'
 import { MAX_QUERY, MAX_SEARCH_LIMIT as MAX_LIMIT } from '../domain/search/limits.ts'
 import { valueOf } from '../json/json.ts'
@@ -17,11 +19,15 @@ import { foundAnswer, serversAnswer, type SearchAnswer } from './search/answers.
 import { InnerCallError, innerRequest } from './search/inner-call.ts'
 import { createRecentHits, type RecentHits } from './search/recent-hits.ts'
 
+/** Tools of each ranking that count if there are two */
+const CANDIDATES = 50
 /** Longest wait for postings that are being made */
 const READY_MS = 1_000
 
 export interface SearchToolsOptions {
   readonly index: Pick<SearchIndex, 'of'>
+  /** Undefined without a model. */
+  readonly vectors: Pick<ToolVectors, 'nearest'> | undefined
   readonly results: ResultSender
   readonly observer: Pick<Observer, 'onSearch' | 'onSearchHit'>
   readonly limits: InboundLimits
@@ -73,14 +79,13 @@ export class SearchTools {
     const { scope, caller, endpoint } = context
     const asked = readQuery(context, defaultLimit)
     if (typeof asked === 'string') return this.#sendError(context, asked)
-    const { query, limit, server } = asked
+    const { query, server } = asked
     const servers = listedServers(scope)
     const shown = server === undefined ? servers : servers.filter(({ name }) => name === server)
     if (shown.length === 0 && server !== undefined) return this.#send(context, serversAnswer(query, servers), true)
     if (query.trim() === '') return this.#send(context, serversAnswer('', shown))
     const startedAt = performance.now()
-    const search = await this.#searchOf(context)
-    const { items, total } = await search.find(query, limit, server)
+    const { items, total } = await this.#hits(context, asked)
     this.#options.observer.onSearch(performance.now() - startedAt)
     const found = items.map((item) => foundTool(scope, item))
     this.#recent.found(
@@ -89,6 +94,19 @@ export class SearchTools {
       found.map(({ read }) => read.name)
     )
     this.#send(context, found.length === 0 ? serversAnswer(query, shown) : foundAnswer(found, total))
+  }
+
+  /** Returns the tools that fit a query best: by their words and, if there are vectors, by their meaning. */
+  async #hits(context: RequestContext, { query, limit, server }: Query) {
+    const { vectors } = this.#options
+    const near = vectors?.nearest(context.scope, query, CANDIDATES, server)
+    const search = await this.#searchOf(context)
+    if (!near) return search.find(query, limit, server)
+    const { items, total, named } = await search.find(query, CANDIDATES, server)
+    const meant = await near
+    if (!meant) return { items: items.slice(0, limit), total }
+    const fused = fuseRankings(items, meant.items, { limit, pinned: named, isUnranked: meant.isUnranked })
+    return { items: fused, total: Math.max(total, fused.length) }
   }
 
   /** Waits for the postings. Throws ProtocolError if they take too long. */

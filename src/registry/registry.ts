@@ -54,6 +54,7 @@ import {
 } from './used-assertions.ts'
 import { approvalExpiry, createApprovals, type Approvals } from './approvals.ts'
 import { approvalTaskExpiry, createApprovalTasks, type ApprovalTasks } from './approval-tasks.ts'
+import { createEmbeddingStore, embeddingExpiry, type EmbeddingStore } from './embeddings.ts'
 import { createResultStore, resultExpiry, type ResultStore } from './results.ts'
 import { createOAuthRecords, oauthRecordExpiry, type OAuthRecords } from './oauth-records.ts'
 import { createSigningKeyRepository, readPrivateKeys, type PrivateSigningKey } from './repositories/signing-keys.ts'
@@ -226,6 +227,8 @@ export interface Registry {
   readonly approvals: Approvals
   readonly approvalTasks: ApprovalTasks
   readonly results: ResultStore
+  /** Vectors for search. */
+  readonly embeddings: EmbeddingStore
   /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
   /** Returns the milliseconds since the database last confirmed the follower's state. */
@@ -293,6 +296,7 @@ function startExpiries(db: Db, { auditRetentionDays, callRetention, onError }: R
     [approvalTaskExpiry, MINUTE_MS],
     [tombstoneExpiry, HOUR_MS],
     [signInFailureExpiry, HOUR_MS],
+    [embeddingExpiry, HOUR_MS],
     ...(auditRetentionDays
       ? [auditExpiry, approvalExpiry, retiredPinExpiry].map((expiry) => [expiry(auditRetentionDays), HOUR_MS] as const)
       : []),
@@ -423,6 +427,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     catalogue: createCatalogueStore(db),
     approvals: createApprovals(db, keys, store.listener !== undefined),
     results: createResultStore(db),
+    embeddings: createEmbeddingStore(db),
     approvalTasks: createApprovalTasks(db, keys, store.listener !== undefined),
     rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(rootKey, label),

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import type { GroupRecord } from '../control/groups.ts'
 import { callerOf } from '../plugins/auth.ts'
+import { SearchChecks } from '../schemas/check.ts'
 import { errorResponses, NameParam, ref, StringEnum } from '../schemas/shared.ts'
 import {
   EffectiveTools,
@@ -127,6 +128,21 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       const { body } = request
       return sendJson(reply, app.gateway.groups.preview(toGroupConfig(body.name ?? '', body)))
     }
+  )
+
+  app.get(
+    '/search/checks',
+    {
+      config: { access: 'auditor' },
+      schema: {
+        tags,
+        operationId: 'checkSearch',
+        summary: 'Check the vectors for search',
+        description: 'Tells how many tools of groups in search mode have a vector. Sends nothing to the endpoint.',
+        response: { 200: ref(SearchChecks) }
+      }
+    },
+    () => ({ checks: app.gateway.searchChecks() })
   )
 
   addWrites(app, details)

@@ -16,3 +16,8 @@ export const IdentityProviderChecks = Type.Object(
   { checks: Type.Array(Check, { description: 'Empty if people do not sign in at a provider' }) },
   { $id: 'IdentityProviderChecks' }
 )
+
+export const SearchChecks = Type.Object(
+  { checks: Type.Array(Check, { description: 'Empty if search goes by words alone' }) },
+  { $id: 'SearchChecks' }
+)

@@ -4,7 +4,7 @@ import { AuditEntry, AuditPage } from './audit.ts'
 import { Call, CallCauses, CallPage } from './call.ts'
 import { CatalogueDetails, CatalogueInstall, CataloguePage, CataloguePlan, CatalogueServer } from './catalogue.ts'
 import { ConnectedClient, OAuthGrant, OAuthGrantPage, RegisteredClient } from './oauth-client.ts'
-import { IdentityProviderChecks } from './check.ts'
+import { IdentityProviderChecks, SearchChecks } from './check.ts'
 import { KeyRotation, NewSigningKey, SigningKeyRotation } from './keys.ts'
 import { AccessToken, AccessTokenInput, Account, BrowserSession, IssuedAccessToken } from './access-token.ts'
 import {
@@ -137,6 +137,7 @@ export const namedSchemas: readonly TSchema[] = [
   CallPage,
   Stats,
   IdentityProviderChecks,
+  SearchChecks,
   KeyRotation,
   NewSigningKey,
   SigningKeyRotation,

@@ -71,6 +71,7 @@ const routes: Readonly<Record<Access, readonly string[]>> = {
     'GET /api/v0/definitions',
     'GET /api/v0/definitions/lock',
     'GET /api/v0/identity_provider/checks',
+    'GET /api/v0/search/checks',
     'GET /api/v0/teams',
     'GET /api/v0/teams/{name}'
   ],

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import { ENTERPRISE_MODE_ONLY } from '../../domain/error-codes.ts'
 import { leftOutTitle } from '../../domain/left-out.ts'
 import type { Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
-import type { Check, IdentityProviderChecks } from '../../schemas/check.ts'
+import type { Check, IdentityProviderChecks, SearchChecks } from '../../schemas/check.ts'
 import type { User } from '../../schemas/principal.ts'
 import type { Server } from '../../schemas/server.ts'
 import type { Cli } from '../io/cli.ts'
@@ -43,7 +43,7 @@ export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
   const who = await request<Static<typeof User>>(cli, '/api/v0/users/whoami')
   if (!(who instanceof Failure)) {
     return {
-      checks: [readiness, tokenCheck(who), ...(await checkProvider(cli, who)), ...(await checkServers(cli))],
+      checks: [readiness, tokenCheck(who), ...(await checkParts(cli, who)), ...(await checkServers(cli))],
       isRefused: false
     }
   }
@@ -60,12 +60,19 @@ const tokenCheck = ({ name, role }: Static<typeof User>): Check => ({
   title: `Signed in as ${name} (${role})`
 })
 
-/** Lets the gateway check its identity provider; nothing for users, who may not ask, and for older gateways. */
-async function checkProvider(cli: Cli, { role }: Static<typeof User>): Promise<readonly Check[]> {
+/** Checks of the gateway's parts that it makes itself, by their ids if they fail. */
+const ownChecks = { identity_provider: '/api/v0/identity_provider/checks', embeddings: '/api/v0/search/checks' }
+
+/** Lets the gateway check its parts; nothing for users, who may not ask, and for older gateways. */
+async function checkParts(cli: Cli, { role }: Static<typeof User>): Promise<readonly Check[]> {
   if (role !== 'admin' && role !== 'auditor') return []
-  const answer = await request<Static<typeof IdentityProviderChecks>>(cli, '/api/v0/identity_provider/checks')
-  if (!(answer instanceof Failure)) return answer.checks
-  return answer.exitCode === EXIT.notFound ? [] : [failed('identity_provider', answer)]
+  const found: Check[] = []
+  for (const [id, path] of Object.entries(ownChecks)) {
+    const answer = await request<Static<typeof IdentityProviderChecks | typeof SearchChecks>>(cli, path)
+    if (!(answer instanceof Failure)) found.push(...answer.checks)
+    else if (answer.exitCode !== EXIT.notFound) found.push(failed(id, answer))
+  }
+  return found
 }
 
 const leftOutCheck = (name: string, count: number): Check => ({

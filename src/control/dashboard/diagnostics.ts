@@ -1,5 +1,6 @@
 import { leftOutTitle } from '../../domain/left-out.ts'
 import type { Check } from '../../schemas/check.ts'
+import type { VectorState } from '../../catalog/vectors/tool-vectors.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { DiscoveryTimings, StoredServer } from '../../registry/model/model.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
@@ -108,4 +109,23 @@ export async function checkCommand(stored: StoredServer, find: (stored: StoredSe
       hint
     } satisfies Check
   }
+}
+
+/** Checks the vectors for search; nothing without a model. */
+export function checkVectors(state: VectorState | undefined): Check[] {
+  if (!state) return []
+  const { model, kept, missing, refused, problem } = state
+  const counts = `${kept} tools have a vector${missing > 0 ? `, ${missing} are waiting for one` : ''}`
+  const detail = refused > 0 ? `${counts}, the endpoint refuses the texts of ${refused}` : counts
+  if (problem === undefined)
+    return [{ id: 'embeddings', status: 'pass', title: `Search asks the model ${model}`, detail }]
+  return [
+    {
+      id: 'embeddings',
+      status: 'warn',
+      title: `The embeddings endpoint fails: ${problem}`,
+      detail: `${counts}; search goes by words`,
+      hint: 'Check TOWPATH_EMBEDDINGS_URL, _MODEL and _KEY, the egress settings, and the log of the endpoint'
+    }
+  ]
 }

@@ -23,6 +23,8 @@ export interface Ranking {
   readonly hits: readonly Hit[]
   /** Number of all tools with at least one term of the query */
   readonly total: number
+  /** Number of the first hits whose names are in the query */
+  readonly named: number
 }
 
 /** Longest query in UTF-16 units, of which a character has at most two */
@@ -184,7 +186,7 @@ export class ToolRanking {
         best.add({ part: at, tool, score })
       }
     })
-    return { hits: best.hits, total }
+    return { hits: best.hits, total, named: best.hits.filter(({ score: each }) => each === Infinity).length }
   }
 
   #nameOf({ part, tool }: Hit): string {

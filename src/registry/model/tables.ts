@@ -279,6 +279,15 @@ export interface Tables {
     created_at: Generated<Timestamp>
     expires_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
   }
+  embeddings: {
+    model: string
+    /** SHA-256 of the text, base64url */
+    fingerprint: string
+    /** A signed byte per dimension; null while a replica asks for it */
+    vector: Uint8Array | null
+    claimed_at: ColumnType<Date, never, RawBuilder<Date>>
+    used_at: ColumnType<Date, never, RawBuilder<Date>>
+  }
   /** Each row belongs to one user or to one client; a client has one. */
   access_tokens: {
     id: ColumnType<string, string | undefined, never>

@@ -104,6 +104,7 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
         ...(config.mode === 'development' ? [checkDataDirectory(config)] : []),
         await checkEndpoint(),
         ...(await app.gateway.dashboard.checks(servers)),
+        ...app.gateway.searchChecks(),
         checkCallLog(config),
         checkTelemetry(config)
       ],
