@@ -51,7 +51,11 @@ export default defineConfig({
     // what is bundled ships with its licences
     license: { fileName: LICENCES },
     rolldownOptions: {
-      input: { 'cli/main': 'src/cli/main.ts', 'demo/server': 'src/demo/server.ts' },
+      input: {
+        'cli/main': 'src/cli/main.ts',
+        'demo/server': 'src/demo/server.ts',
+        'stdio/launcher-program': 'src/upstream/stdio/launcher-program.mjs'
+      },
       output: {
         // beside the folders of the two programs: app.ts and demo/registration.ts find their files from there
         chunkFileNames: '[name].js',

@@ -26,15 +26,15 @@ function processes(): Descendant[] {
 }
 
 /**
- * Returns true for the compiler of a gateway started from sources, and for the watchdog shell that ends the children of
- * a killed gateway.
+ * Returns true for the compiler of a gateway started from sources, for the watchdog shell that ends the children of a
+ * killed gateway, and for the program that starts them.
  */
 const isHelper = ({ command }: Descendant) =>
-  command.includes('esbuild') || command.includes("trap '' HUP INT QUIT TERM")
+  command.includes('esbuild') || command.includes("trap '' HUP INT QUIT TERM") || command.includes('/launcher-program.')
 
 /** Returns every server process that the gateway with this pid has started, zombies included. */
 export function descendants(pid: number): Descendant[] {
-  const all = processes().filter((process) => !isHelper(process))
+  const all = processes()
   const found: Descendant[] = []
   const parents = [pid]
   for (const parent of parents) {
@@ -43,7 +43,7 @@ export function descendants(pid: number): Descendant[] {
       parents.push(child.pid)
     }
   }
-  return found
+  return found.filter((process) => !isHelper(process))
 }
 
 export const isAlive = (pid: number) => processes().some((one) => one.pid === pid && one.state !== 'Z')

@@ -117,8 +117,16 @@ test(
   }
 )
 
+interface ProcessReport {
+  readonly cmdline: unknown
+  readonly environ: unknown
+  readonly mem: unknown
+  readonly fd: unknown
+}
+
 interface PryReport {
-  readonly parent: { readonly cmdline: unknown; readonly environ: unknown; readonly mem: unknown; readonly fd: unknown }
+  readonly launcher: ProcessReport
+  readonly gateway: ProcessReport
   readonly files: readonly unknown[]
   readonly status: string
 }
@@ -184,9 +192,10 @@ for (const [who, launcher] of [
     const text = await call(gateway, 'alpha__pry', { files: secrets })
     for (const sentinel of sentinels) assert.equal(text.includes(sentinel), false)
 
-    const { parent, files, status } = JSON.parse(text) as PryReport
-    assert.deepEqual([parent.environ, parent.mem, parent.fd], Array(3).fill({ code: 'EACCES' }))
-    assert.equal(String(parent.cmdline).replace(/\0+$/, ''), 'towpath')
+    const { launcher: starter, gateway: read, files, status } = JSON.parse(text) as PryReport
+    for (const { environ, mem, fd } of [starter, read])
+      assert.deepEqual([environ, mem, fd], Array(3).fill({ code: 'EACCES' }))
+    assert.equal(String(read.cmdline).replace(/\0+$/, ''), 'towpath')
     assert.deepEqual(files, Array(2).fill({ code: 'EACCES' }))
     const line = (name: string) => new RegExp(`^${name}:[^\\S\\n]*(.*)$`, 'm').exec(status)![1]!.trim()
     assert.deepEqual([line('Uid'), line('Gid')], Array(2).fill(Array(4).fill(CHILD).join('\t')))
@@ -218,6 +227,7 @@ test('LC-04 the processes of a second user do not outlive a killed gateway', { s
 test("SE-11 neither arguments nor environment of the gateway's own start are in its command line", async (t) => {
   const gateway = await startGateway(t, { args: ['--log-level', 'warn'] })
   await gateway.register(stdio('alpha', 'prying.mjs'))
-  const { parent } = await callJson<PryReport>(gateway, 'alpha__pry')
-  assert.equal(String(parent.cmdline).replace(/\0+$/, ''), 'towpath')
+  const { gateway: read, launcher } = await callJson<PryReport>(gateway, 'alpha__pry')
+  assert.equal(String(read.cmdline).replace(/\0+$/, ''), 'towpath')
+  assert.match(String(launcher.environ), /^(NODE_CHANNEL_[^\0]*\0)*$/)
 })

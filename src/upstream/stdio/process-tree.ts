@@ -1,5 +1,5 @@
-import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { ServerProcess } from './launcher.ts'
 import { readTableNow, signalEntry, treeOf } from './process-table.ts'
 import type { ChildIdentity, ProcessEntry, ReadTable } from './process-table.ts'
 
@@ -21,11 +21,11 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-const hasExited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
+const hasExited = (child: ServerProcess) => child.exitCode !== null || child.signalCode !== null
 
-async function waitUntil(ms: number, child: ChildProcess, isDone: () => Promise<boolean>): Promise<boolean> {
+async function waitUntil(ms: number, child: ServerProcess, isDone: () => Promise<boolean>): Promise<boolean> {
   const end = performance.now() + ms
-  const exited = new Promise((resolve) => child.once('exit', resolve))
+  const exited = new Promise<void>((resolve) => child.once('exit', resolve))
   while (!(await isDone())) {
     if (performance.now() > end) return false
     await (hasExited(child) ? delay(POLL_MS) : Promise.race([exited, delay(POLL_MS)]))
@@ -44,9 +44,9 @@ export function killTreesNow(trees: Iterable<ChildIdentity>): void {
 }
 
 /** Closes stdin; unread input would delay the end of the stream, so the pipe is then destroyed. */
-function endInput({ stdin }: ChildProcess): void {
-  if (stdin && stdin.writableLength > 0) stdin.destroy()
-  else stdin?.end()
+function endInput({ stdin }: ServerProcess): void {
+  if (stdin.writableLength > 0) stdin.destroy()
+  else stdin.end()
 }
 
 /**
@@ -55,7 +55,7 @@ function endInput({ stdin }: ChildProcess): void {
  * time.
  */
 export async function endTree(
-  child: ChildProcess,
+  child: ServerProcess,
   belongings: ChildIdentity,
   isPatient: boolean,
   read: ReadTable
@@ -94,6 +94,6 @@ export async function endTree(
     signal('SIGKILL')
     await waitUntil(round === 0 ? KILL_WAIT_MS : POLL_MS, child, isAllGone)
   }
-  child.stdout?.destroy()
-  child.stderr?.destroy()
+  child.stdout.destroy()
+  child.stderr.destroy()
 }

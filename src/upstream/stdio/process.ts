@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
@@ -10,8 +8,9 @@ import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
 import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.ts'
 import type { ConnectRequester } from '../../observe/connect-timings.ts'
-import { MARK_VARIABLE, type ChildRegistry, type ProcessTree } from './child-registry.ts'
+import type { ChildRegistry, ProcessTree } from './child-registry.ts'
 import { withIdentity, childEnvironment, createFolder, findExecutable, startFailure, removeFolder } from './command.ts'
+import type { ServerProcess } from './launcher.ts'
 import { createLineReader } from '../../protocol/lines.ts'
 import { createStderrReader, createStderrTail, printable } from './stderr.ts'
 import type { StderrTail } from './stderr.ts'
@@ -101,19 +100,6 @@ function createNoiseLog({ server, log }: ProcessSettings, redact: (text: string)
   }
 }
 
-/**
- * Runs `start` with a umask that reserves the child's files for its user. The mask is inherited, and no other code of
- * the gateway runs before it is restored.
- */
-function withUmask<T>(start: () => T): T {
-  const before = process.umask(0o077)
-  try {
-    return start()
-  } finally {
-    process.umask(before)
-  }
-}
-
 /** Returns the arguments for the log, without secrets and truncated. */
 function shownArguments({ args, env }: ProcessSettings): string[] {
   const redact = createRedactor(Object.values(env))
@@ -122,7 +108,7 @@ function shownArguments({ args, env }: ProcessSettings): string[] {
 }
 
 /** Logs start and end of a process with caller and request: an ended process leaves no other trace. */
-function logLifetime(child: ChildProcess, settings: ProcessSettings): void {
+function logLifetime(child: ServerProcess, settings: ProcessSettings): void {
   const { server, command, log, requester } = settings
   const about = { server, command: basename(command), pid: child.pid }
   const start = performance.now()
@@ -131,13 +117,14 @@ function logLifetime(child: ChildProcess, settings: ProcessSettings): void {
     ...(requester?.requestId ? { request_id: requester.requestId } : {})
   }
   log.info({ ...about, args: shownArguments(settings), ...actor }, 'process started')
-  child.once('exit', (code, signal) => {
+  child.once('exit', () => {
+    const { exitCode: code, signalCode: signal } = child
     const ms = Math.round(performance.now() - start)
     log.debug({ ...about, ...(signal === null ? { code } : { signal }), ms }, 'process ended')
   })
 }
 
-async function spawnChild(settings: ProcessSettings, cwd: string) {
+async function startChild(settings: ProcessSettings, cwd: string, cleanUp: () => Promise<void>) {
   const env = childEnvironment(settings.gatewayEnv, settings.env)
   const isFolder = await stat(cwd)
     .then((entry) => entry.isDirectory())
@@ -145,13 +132,7 @@ async function spawnChild(settings: ProcessSettings, cwd: string) {
   if (!isFolder) throw startFailure('the working folder does not exist')
   const found = await findExecutable(settings.command, env.PATH ?? '', cwd)
   const { file, args, ...identity } = await withIdentity(found, settings.args, settings)
-  const mark = settings.children.createMark()
-  const marked = { ...env, [MARK_VARIABLE]: mark }
-  const start = () => spawn(file, args, { ...identity, cwd, env: marked, shell: false, detached: true, stdio: 'pipe' })
-  const child = withUmask(start)
-  if (child.pid !== undefined) return { child, mark }
-  const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.once('error', resolve))
-  throw error
+  return settings.children.start({ file, args, ...identity, env, cwd }, settings.uid, cleanUp)
 }
 
 const startError = (command: string, error: unknown): UpstreamFailure => {
@@ -167,8 +148,7 @@ export async function startProcess(settings: ProcessSettings, events: ProcessEve
     if (folder !== undefined) await removeFolder(folder, settings)
   }
   try {
-    const { child, mark } = await spawnChild(settings, folder ?? settings.cwd!)
-    const tree = settings.children.register(child, mark, settings.uid, cleanUp)
+    const { child, tree } = await startChild(settings, folder ?? settings.cwd!, cleanUp)
     return superviseChild(child, settings, events, tree)
   } catch (error) {
     await cleanUp()
@@ -177,7 +157,7 @@ export async function startProcess(settings: ProcessSettings, events: ProcessEve
 }
 
 function superviseChild(
-  child: ChildProcessWithoutNullStreams,
+  child: ServerProcess,
   settings: ProcessSettings,
   { onLine, onEnd }: ProcessEvents,
   tree: ProcessTree
@@ -255,7 +235,7 @@ function superviseChild(
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', crashSoon)
 
   return {
-    pid: child.pid!,
+    pid: child.pid,
     get hasExited() {
       return child.exitCode !== null || child.signalCode !== null
     },
