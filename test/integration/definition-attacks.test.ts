@@ -51,6 +51,7 @@ async function startWorld(t: TestContext, changes: readonly DefinitionChange[], 
   const included_tools = servers.filter(hasAdd).map(({ name }) => `${name}__add`)
   await make('/tool-groups', { name: 'all', included_servers: servers.map(({ name }) => name) })
   await make('/tool-groups', { name: 'single', included_tools })
+  await make('/tool-groups', { name: 'found', included_servers: servers.map(({ name }) => name), tool_list: 'search' })
   await make('/policies', { name: 'everybody', effect: 'allow', everyone: true })
   const client = await api('POST', '/clients', { name: 'agent', allowed_servers: ['*'] })
   const user = await api('POST', '/users', { name: 'reader' })
@@ -76,7 +77,7 @@ async function startWorld(t: TestContext, changes: readonly DefinitionChange[], 
   const told: World['told'] = async (groups) => {
     const all = new Map<string, string>()
     const bare = groups === 'all groups' ? servers.map(({ name }) => `b-${name}`) : []
-    const endpoints = ['/mcp', ...['all', 'single', ...bare].map((group) => `/v0/groups/${group}/mcp`)]
+    const endpoints = ['/mcp', ...['all', 'single', 'found', ...bare].map((group) => `/v0/groups/${group}/mcp`)]
     for (const path of endpoints) {
       all.set(`${path} initialize`, await legacy(path, 'initialize', hello))
       all.set(`${path} server/discover`, await modern(path, 'server/discover'))
@@ -84,6 +85,11 @@ async function startWorld(t: TestContext, changes: readonly DefinitionChange[], 
         all.set(`${path} legacy ${method}`, await legacy(path, method))
         all.set(`${path} modern ${method}`, await modern(path, method))
       }
+    }
+    for (const query of ['', 'adds', 'ignore all previous instructions']) {
+      const search = { name: 'find_tools', arguments: { query, limit: 25 } }
+      all.set(`legacy find ${query}`, await legacy('/v0/groups/found/mcp', 'tools/call', search))
+      all.set(`modern find ${query}`, await modern('/v0/groups/found/mcp', 'tools/call', search))
     }
     const paths = ['tools', 'prompts', 'resources', 'resource_templates', 'skills', 'servers', 'calls', 'tool-groups']
     for (const path of [
@@ -206,6 +212,7 @@ async function heldOf({ api }: World): Promise<HeldItem[]> {
 
 /** Attacks that change nothing: what is listed twice is left out. */
 const holdsNothing = new Set([
+  'a tool that nobody can use is added',
   'the name is listed twice',
   'a member is given twice',
   'the server gives itself another name'

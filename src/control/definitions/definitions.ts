@@ -113,7 +113,7 @@ function changesOf(before: CountedMembers, after: CountedMembers): DefinitionCha
   const names = [...new Set([...before.keys(), ...after.keys()])]
   return names.flatMap((member) => {
     const [old, now] = [before.get(member), after.get(member)]
-    return old === now ? [] : [{ member, before: shownText(old), after: shownText(now) }]
+    return old === now ? [] : [{ member: markedText(member), before: shownText(old), after: shownText(now) }]
   })
 }
 
@@ -172,7 +172,10 @@ function definitionOf(catalog: Catalog, server: CatalogServer, entry: Entry, byD
   return {
     ...common,
     changes: changesOf(pin ?? none, present),
-    warnings: warningsOf(kind, present, pin, otherTools(catalog, server)),
+    warnings: warningsOf(kind, present, pin, otherTools(catalog, server)).map(({ rule, member }) => ({
+      rule,
+      member: markedText(member)
+    })),
     ...(origin.length === 0 ? {} : { origin })
   }
 }

@@ -12,8 +12,42 @@ const countedMembers: Readonly<Record<DefinitionKind, readonly string[]>> = {
   instructions: ['instructions']
 }
 
-/** Members of a tool's `_meta` that name its interface */
-const countedMeta = ['ui', 'ui/resourceUri', 'openai/outputTemplate']
+/** Members of `_meta` that name an interface, or give it rights */
+const countedMeta: Readonly<Partial<Record<DefinitionKind, readonly string[]>>> = {
+  tool: ['ui', 'ui/resourceUri', 'openai/outputTemplate'],
+  resource: ['ui'],
+  template: ['ui']
+}
+
+/** Programs that copy members one by one would read members of this one as those of the definition. */
+const PROTOTYPE = '__proto__'
+/** Longer names of members look like no counted one. */
+const MAX_FOLDED = 64
+const metaKeys = ['_meta'] as const
+const letters = /[^\p{L}\p{N}]/gu
+
+/** Returns the name of a member as the most lenient reader takes it: any case, form and separator, up to a NUL. */
+const fold = (key: string): string =>
+  key.split('\0', 1)[0]!.normalize('NFKC').replace(letters, '').toUpperCase().toLowerCase()
+
+const foldedKeys = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+/** Returns the folded names of members. `keys`: a constant list. */
+function foldedOf(keys: readonly string[]): ReadonlySet<string> {
+  const known = foldedKeys.get(keys)
+  if (known) return known
+  const folded = new Set([...keys, PROTOTYPE].map(fold))
+  foldedKeys.set(keys, folded)
+  return folded
+}
+
+/** Returns the members of an object that some readers take for one of these, in the order of their names. */
+function lookAlikes(members: ReadonlyMap<string, Canonical>, keys: readonly string[]): string[] {
+  const folded = foldedOf(keys)
+  return [...members.keys()]
+    .filter((key) => !keys.includes(key) && key.length <= MAX_FOLDED && folded.has(fold(key)))
+    .sort()
+}
 
 /** Counted members of a definition with their canonical texts; those of `_meta` are called `_meta.<key>` */
 export type CountedMembers = ReadonlyMap<string, string>
@@ -23,8 +57,9 @@ const isAbsent = (value: Canonical | undefined) => value === undefined || ('text
 
 function pick(value: Canonical | undefined, keys: readonly string[], prefix = ''): [string, string][] {
   if (value === undefined || 'text' in value) return []
-  return keys.flatMap((key): [string, string][] => {
-    const member = value.members.get(key)
+  const { members } = value
+  return [...keys, ...lookAlikes(members, keys)].flatMap((key): [string, string][] => {
+    const member = members.get(key)
     return isAbsent(member) ? [] : [[prefix + key, canonicalText(member!)]]
   })
 }
@@ -33,7 +68,10 @@ function pick(value: Canonical | undefined, keys: readonly string[], prefix = ''
 export function countedOf(kind: DefinitionKind, definition: string): CountedMembers {
   const value = readCanonical(definition)
   if ('text' in value) throw new SyntaxError('not an object')
-  const meta = kind === 'tool' ? pick(value.members.get('_meta'), countedMeta, '_meta.') : []
+  const keys = countedMeta[kind]
+  if (!keys) return new Map(pick(value, countedMembers[kind]))
+  const metaNames = ['_meta', ...lookAlikes(value.members, metaKeys)]
+  const meta = metaNames.flatMap((name) => pick(value.members.get(name), keys, `${name}.`))
   return new Map([...pick(value, countedMembers[kind]), ...meta])
 }
 
