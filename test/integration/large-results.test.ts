@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createResultStore } from '../../src/registry/results.ts'
+import { sql } from 'kysely'
+import { buildApp } from '../../src/app.ts'
+import { deleteExpired } from '../../src/registry/logs/expiry.ts'
+import { createResultStore, resultExpiry } from '../../src/registry/results.ts'
 import { openStore } from '../../src/registry/store/store.ts'
 import { migrateToLatest } from '../../src/registry/store/migrate.ts'
-import { anyEngine, addCleanup, freshPlace } from '../store.ts'
+import { freshConfig } from '../app.ts'
+import { startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { anyEngine, addCleanup, engines, freshPlace } from '../store.ts'
+import { until } from '../until.ts'
 import { limits, quiet } from '../templates.ts'
 import { as, enterprise, rest } from './definition-helpers.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
@@ -128,3 +134,144 @@ test('of what is kept for a caller the oldest goes, and others keep theirs', asy
   assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((name) => isKept(name, 'one'))), [false, true, true])
   assert.deepEqual([await isKept('x', 'two'), await isKept('x', 'one'), await isKept('b', 'two')], [true, false, false])
 })
+
+test('a text can be read for an hour by the clock of the database, and its row then goes', async (t) => {
+  const store = await openStore({ ...(await freshPlace(t, anyEngine)), ...limits, ...quiet })
+  addCleanup(t, () => store.close())
+  await migrateToLatest(store)
+  const results = createResultStore(store.db)
+  const [old, fresh] = [Buffer.alloc(32, 'old'), Buffer.alloc(32, 'fresh')]
+  for (const hash of [old, fresh]) await results.add([{ hash, caller: 'one', sealed: Buffer.from('x') }])
+  const { rows } = await sql<{ seconds: number }>`
+    select distinct extract(epoch from expires_at - created_at)::int as seconds from results`.execute(store.db)
+  assert.deepEqual(rows, [{ seconds: 3_600 }])
+  const age = (by: string) =>
+    sql`update results set expires_at = expires_at - ${by}::interval where hash = ${old}`.execute(store.db)
+  await age('59 minutes')
+  assert.ok(await results.find(old, 'one'))
+  assert.equal(await deleteExpired(store.db, resultExpiry), 0)
+  await age('1 minute 1 second')
+  assert.equal(await results.find(old, 'one'), undefined)
+  assert.equal(await deleteExpired(store.db, resultExpiry), 1)
+  assert.ok(await results.find(fresh, 'one'))
+})
+
+test('parts that begin or end within a character have whole characters, and follow each other', async (t) => {
+  const gateway = await startViews(t)
+  assert.equal((await gateway.group(limited)).status, 201)
+  const ask = await gateway.way('session', 'g')
+  const answer = await callTool(ask, 'demo__echo', { text: long })
+  const uri = linkOf(answer)!
+  const part = async (query: string) => {
+    const { result, error } = await ask('resources/read', { uri: `${uri}?${query}` })
+    assert.ok(result, JSON.stringify(error))
+    const [{ text, _meta }] = result.contents as [{ text: string; _meta: Record<string, number> }]
+    return { text, next: _meta['dev.towpath/next']!, size: _meta['dev.towpath/size']! }
+  }
+  const { size } = await part('bytes=1')
+  const whole = Buffer.from(await readAll(ask, uri))
+  assert.equal(whole.length, size)
+  for (let bytes = 1; bytes <= 5; bytes++) {
+    let read = ''
+    let next = 2_000
+    while (whole[next]! >= 0x80) next++
+    const from = next
+    for (let i = 0; i < 8; i++) {
+      const found = await part(`from=${next}&bytes=${bytes}`)
+      assert.ok(found.next > next)
+      read += found.text
+      next = found.next
+    }
+    assert.equal(read, whole.subarray(from, next).toString())
+  }
+  for (let from = 2_000; from < 2_012; from++) assert.doesNotMatch((await part(`from=${from}&bytes=3`)).text, /\uFFFD/)
+  for (const from of [size, size + 1, 9_999_999_999]) {
+    assert.deepEqual(await part(`from=${from}`), { text: '', next: size, size })
+  }
+})
+
+test('a text is not read at another endpoint, nor once its tool is out of the scope', async (t) => {
+  const mcp = await startMcp(t, enterprise)
+  const demo = await startRecorder(t, { name: 'demo' })
+  const server = { name: 'demo', transport: 'streamable_http', url: demo.url }
+  assert.equal((await rest(mcp.app, 'POST', '/servers', server)).status, 201)
+  for (const name of ['g', 'h']) {
+    const group = { name, included_servers: ['demo'], ...limited }
+    assert.equal((await rest(mcp.app, 'POST', '/tool-groups', group)).status, 201)
+  }
+  const made = await rest(mcp.app, 'POST', '/clients', { name: 'one', allowed_servers: ['demo'] })
+  const ask = async (endpoint: string, method: string, params: object) => {
+    const payload = { jsonrpc: '2.0', id: 1, method, params }
+    const headers = {
+      accept: 'application/json, text/event-stream',
+      ...as(made.body.access_token as string)
+    }
+    return JSON.parse((await mcp.app.inject({ method: 'POST', url: endpoint, headers, payload })).body) as RpcAnswer
+  }
+  const g = '/v0/groups/g/mcp'
+  const call = { name: 'demo__echo', arguments: { text: long } }
+  const uri = linkOf(await ask(g, 'tools/call', call))!
+  const isRead = async (endpoint = g) => {
+    const { result, error } = await ask(endpoint, 'resources/read', { uri: `${uri}?bytes=10` })
+    // a group of which a client may use nothing does not exist for it
+    const { code } = error ?? {}
+    if (!result) assert.ok(code === -32002 || /does not exist/.test(String(error)), JSON.stringify(error))
+    return result !== undefined
+  }
+  assert.deepEqual([await isRead(), await isRead('/v0/groups/h/mcp'), await isRead('/mcp')], [true, false, false])
+  const whole = { included_servers: ['demo'], ...limited }
+  const change = async (method: 'PUT' | 'PATCH', path: string, body: object) => {
+    const { status, body: answer } = await rest(mcp.app, method as 'PUT', path, body)
+    assert.ok(status < 300, JSON.stringify(answer))
+  }
+  await change('PUT', '/tool-groups/g', { ...whole, excluded_tools: ['demo__echo'] })
+  assert.equal(await isRead(), false)
+  await change('PUT', '/tool-groups/g', whole)
+  assert.equal(await isRead(), true)
+  await change('PUT', '/clients/one', { allowed_servers: [] })
+  assert.equal(await isRead(), false)
+  await change('PUT', '/clients/one', { allowed_servers: ['demo'] })
+  assert.equal(await isRead(), true)
+  assert.equal((await rest(mcp.app, 'DELETE', '/servers/demo')).status, 204)
+  assert.equal(await isRead(), false)
+})
+
+test(
+  'while the database is away results are sent whole, and what was cut before can be read afterwards',
+  { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' },
+  async (t) => {
+    const env = { TOWPATH_DATABASE_CONNECT_TIMEOUT_MS: '1000', TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '2000' }
+    const direct = await freshConfig(t, env, 'postgres')
+    const proxy = await startFaultProxy(direct.databaseUrl!)
+    addCleanup(t, proxy.close)
+    const databaseUrl = proxy.urlOf(direct.databaseUrl!)
+    const lines: string[] = []
+    const log = { write: (line: string) => void lines.push(line) }
+    const app = await buildApp({ ...direct, databaseUrl, directDatabaseUrl: databaseUrl }, { log })
+    addCleanup(t, () => app.close())
+    await app.ready()
+    await until('the gateway is ready', async () => (await app.inject('/ready')).statusCode === 200)
+    const demo = await startRecorder(t, { name: 'demo' })
+    const server = { name: 'demo', transport: 'streamable_http', url: demo.url }
+    assert.equal((await rest(app, 'POST', '/servers', server)).status, 201)
+    const group = { name: 'g', included_servers: ['demo'], ...limited }
+    assert.equal((await rest(app, 'POST', '/tool-groups', group)).status, 201)
+    const ask: Ask = async (method, params = {}) => {
+      const payload = { jsonrpc: '2.0', id: 1, method, params }
+      const headers = { accept: 'application/json, text/event-stream' }
+      return JSON.parse(
+        (await app.inject({ method: 'POST', url: '/v0/groups/g/mcp', headers, payload })).body
+      ) as RpcAnswer
+    }
+    const cut = await callTool(ask, 'demo__echo', { text: long })
+    await proxy.cut()
+    const whole = await callTool(ask, 'demo__echo', { text: long })
+    assert.equal(linkOf(whole), undefined)
+    assert.equal((JSON.parse(textOf(whole)) as { arguments: { text: string } }).arguments.text, long)
+    const { error } = await ask('resources/read', { uri: linkOf(cut)! })
+    assert.deepEqual([error?.code, (error?.data as { reason: string }).reason], [-32603, 'overloaded'])
+    await until('the log says so', () => /a long result cannot be stored, and is sent whole/.test(lines.join('')))
+    await proxy.mend()
+    await until('the text can be read', async () => (await ask('resources/read', { uri: linkOf(cut)! })).result)
+  }
+)

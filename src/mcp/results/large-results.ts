@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Item } from '../../catalog/catalog.ts'
 import { createSealer } from '../../lib/sealed-text.ts'
 import type { Payload } from '../../json/payload.ts'
-import type { KeptResult, ResultStore } from '../../registry/results.ts'
+import { MAX_RESULT_BYTES, type KeptResult, type ResultStore } from '../../registry/results.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
 import { shorten, textRange } from './shorten.ts'
 
@@ -81,6 +81,8 @@ export class LargeResults {
       const sealed = this.#sealer(context).seal(JSON.stringify(stored))
       return { hash: hashOf(handles[i]!), caller: context.caller.key, sealed: Buffer.from(sealed, 'base64url') }
     })
+    // what is too much for one caller would go at once
+    if (kept.reduce((sum, { sealed }) => sum + sealed.length, 0) > MAX_RESULT_BYTES) return undefined
     return this.#store(kept, short.result, result)
   }
 
