@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { isObject } from '../../domain/is-object.ts'
+import { hasInexactNumber } from '../../json/numbers.ts'
 import { expandPlaceholders, type UnsetVariable } from '../../domain/placeholders.ts'
 import { usage } from './failure.ts'
 import type { CliIo } from './io.ts'
@@ -20,22 +21,36 @@ export interface ParsedDocument {
 
 export const readStdin = (io: CliIo): Promise<string> => text(io.stdin)
 
+/** Refuses numbers that would be rounded in silence; the gateway refuses them as well. */
+const inexact = (from: string) => usage(`${from} has a number that is too large, or has too many digits`)
+
 /** Parses JSON. The error names only the line: the parser's own message may quote secrets. */
 function parseJson(source: string, from: string): unknown {
+  const plain = source.replace(/^\ufeff/, '')
+  let value: unknown
   try {
-    return JSON.parse(source.replace(/^\ufeff/, '')) as unknown
+    value = JSON.parse(plain)
   } catch (error) {
     const at = /position (\d+)/.exec((error as Error).message)?.[1]
     const line = at === undefined ? '' : ` (line ${source.slice(0, Number(at)).split('\n').length})`
     throw usage(`${from} is not valid JSON${line}`)
   }
+  if (hasInexactNumber(plain)) throw inexact(from)
+  return value
 }
 
 async function parseYaml(source: string, from: string): Promise<unknown> {
-  const { parseDocument } = await import('yaml')
+  const { parseDocument, visit } = await import('yaml')
   const document = parseDocument(source)
   const [error] = document.errors
   if (error) throw usage(`${from} is not valid YAML (line ${error.linePos?.[0].line ?? 1})`)
+  visit(document, {
+    Scalar(_, { value, source: written = '' }) {
+      if (typeof value !== 'number') return
+      // a hexadecimal number has no decimal digits to compare
+      if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER) || hasInexactNumber(written)) throw inexact(from)
+    }
+  })
   return document.toJS() as unknown
 }
 
