@@ -10,6 +10,10 @@ import { startAuthorizationServer } from '../fixtures/oauth/authorization-server
 import { startListed } from '../fixtures/listed/listed.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { freshPlace, addCleanup, tempDir, type StoreLocation } from '../store.ts'
+import { startConsole } from '../integration/console-helpers.ts'
+import { as } from '../integration/definition-helpers.ts'
+import { both, legacyBody } from '../integration/mcp-messages.ts'
+import { openConsole } from './console-site.ts'
 import { navigate, waitForExpression, waitForData, startSite, type Site } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
@@ -248,6 +252,53 @@ test('picture of a server that has changed its definitions', async (t) => {
       await page.evaluate('document.activeElement.blur()')
       await page.screenshot({ path: join(folder, 'definitions.png') })
     },
-    { viewport: { width: 1_200, height: 860 } }
+    { viewport: { width: 1_440, height: 860 } }
+  )
+})
+
+test('picture of a call that waits for an approval', async (t) => {
+  const console = await startConsole(t)
+  const { api } = console.gateway
+  const schema = { type: 'object', properties: { namespace: { type: 'string' }, grace_period: { type: 'integer' } } }
+  const deletion = { name: 'delete_namespace', description: 'Deletes a namespace with everything in it.' }
+  const listed = await startListed(t, 'streamable_http', {
+    tools: [
+      JSON.stringify({ ...deletion, inputSchema: schema, annotations: { destructiveHint: true } }),
+      JSON.stringify({ name: 'get_pods', description: 'Lists pods.', inputSchema: schema })
+    ]
+  })
+  await api('POST', '/servers', { name: 'cluster', ...listed.registration })
+  await api('POST', '/policies', {
+    name: 'deletions',
+    effect: 'approve',
+    targets: { servers: ['cluster'], tools: ['delete_*'] },
+    hold_ms: 0
+  })
+  const client = await api('POST', '/clients', { name: 'release-agent', allowed_servers: ['cluster'] })
+  const call = (name: string, args: object) =>
+    fetch(`${console.gateway.url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: both, ...as(client.body.access_token as string) },
+      body: legacyBody('tools/call', { name, arguments: args })
+    })
+  for (const namespace of ['shop', 'shop-preview'])
+    assert.equal((await call('cluster__get_pods', { namespace })).status, 200)
+  await (await call('cluster__delete_namespace', { namespace: 'shop-preview', grace_period: 30 })).text()
+  const { visit } = await openConsole(console.gateway)
+  await mkdir(folder, { recursive: true })
+  await visit(
+    '#/approvals',
+    async (page) => {
+      await page
+        .locator('main')
+        .getByRole('link', { name: /delete_namespace/ })
+        .click()
+      await page.getByRole('heading', { name: 'Recent calls of this caller' }).waitFor()
+      await waitForData(page)
+      await page.getByLabel('Reason').fill('The preview is merged.')
+      await page.evaluate('document.activeElement.blur()')
+      await page.screenshot({ path: join(folder, 'approval.png') })
+    },
+    { cookie: console.cookieOf('admin'), viewport: { width: 1_440, height: 860 } }
   )
 })
