@@ -41,12 +41,12 @@ export interface ServerRecord extends LeftOutRecord {
 const masked = (env: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
 
-/** Note on a server in session mode "stateful" that keeps no sessions. */
-const WITHOUT_SESSIONS =
-  'session_mode "stateful" has no effect: the server issues no session ids, so its requests are independent of each other'
+/** Returns the note on a server whose session mode has no effect. */
+const withoutSessions = (mode: string) =>
+  `session_mode "${mode}" has no effect: the server issues no session ids, so its requests are independent of each other`
 
 const lacksSessions = ({ transport, session_mode, negotiation }: RecordSource['stored']) =>
-  session_mode === 'stateful' && transport === 'streamable_http' && negotiation?.hasSessions === false
+  session_mode !== 'stateless' && transport === 'streamable_http' && negotiation?.hasSessions === false
 
 /** Returns the end of the recording of the server's calls, as ISO time; undefined if they are not recorded. */
 export const recordedUntil = ({ recording }: Partial<Pick<StoredServer, 'recording'>>): string | undefined =>
@@ -60,7 +60,7 @@ export const recordingMember = (stored: Partial<Pick<StoredServer, 'recording'>>
 
 /** Notes on a server. Users get them without the reason of a failure, which may quote the program. */
 const notesOf = (stored: RecordSource['stored'], caller: Caller): string[] => [
-  ...(lacksSessions(stored) ? [WITHOUT_SESSIONS] : []),
+  ...(lacksSessions(stored) ? [withoutSessions(stored.session_mode)] : []),
   ...(stored.saveFailure
     ? [
         `saved without an answer of the server${isAuditor(caller) ? `: ${messageFor(caller, stored.saveFailure)}` : ''}; enabling it reads its lists`

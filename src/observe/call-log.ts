@@ -75,7 +75,7 @@ function rowOf(call: CallObservation, heldSince: CallLogOptions['heldSince']): C
     client_protocol: call.via === 'modern' ? unlessCommon(spoken, IMPLIED_REVISION) : spoken,
     server: call.server,
     server_protocol: serverVersion === spoken ? undefined : serverVersion,
-    session_mode: call.mode === 'stateful' ? 'stateful' : undefined,
+    session_mode: call.mode === 'stateless' ? undefined : call.mode,
     item: item === undefined ? undefined : truncated(item, MAX_TEXT),
     outcome: unlessCommon(call.outcome, defaultValues.outcome),
     total_ms: rounded(call.totalMs),

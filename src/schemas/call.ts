@@ -1,3 +1,4 @@
+import { SESSION_MODES } from '../domain/session-modes.ts'
 import { Type, type Static } from '@sinclair/typebox'
 import { explanationMembers, ref, StringEnum, Text } from './shared.ts'
 
@@ -6,7 +7,6 @@ const callerKinds = ['development', 'admin', 'auditor', 'user', 'client'] as con
 const protocols = ['rest', 'legacy', 'modern', 'search'] as const
 const outcomes = ['ok', 'task', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 
-const sessionModes = ['stateless', 'stateful'] as const
 const stages = ['queue', 'start', 'initialize'] as const
 
 const ms = (description: string) => Type.Number({ description })
@@ -35,7 +35,7 @@ export const Call = Type.Object(
       Type.String({ description: 'MCP revision used with the server; absent if the call did not reach it' })
     ),
     session_mode: Type.Optional(
-      StringEnum(sessionModes, { description: 'Session mode of the server at the time of the call' })
+      StringEnum(SESSION_MODES, { description: 'Session mode of the server at the time of the call' })
     ),
     item: Type.Optional(
       Type.String({

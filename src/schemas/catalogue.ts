@@ -1,3 +1,4 @@
+import { SESSION_MODES } from '../domain/session-modes.ts'
 import { Type, type Static } from '@sinclair/typebox'
 import { TRANSPORTS } from '../domain/transports.ts'
 import { StringEnum, Text } from './shared.ts'
@@ -122,7 +123,7 @@ export const CatalogueInstall = Type.Object(
         maxProperties: 500
       })
     ),
-    session_mode: Type.Optional(StringEnum(['stateless', 'stateful'])),
+    session_mode: Type.Optional(StringEnum(SESSION_MODES)),
     oauth_redirect_uri: Type.Optional(Text({ description: 'As in a registration' }))
   },
   { $id: 'CatalogueInstall', additionalProperties: false }

@@ -1,15 +1,15 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DefinitionPolicyName, Pins } from './definition.ts'
 import { ServerStatus } from './server-status.ts'
+import { SESSION_MODES } from '../domain/session-modes.ts'
 import { TRANSPORTS } from '../domain/transports.ts'
 import { LeftOutItem } from './left-out.ts'
 import { ref, StringEnum, Text, TextList, TextMap } from './shared.ts'
 
-const sessionModes = ['stateless', 'stateful'] as const
-
 const Transport = StringEnum(TRANSPORTS)
-const SessionMode = StringEnum(sessionModes, {
-  description: 'stateless: each call uses its own session; stateful: sessions are kept per caller'
+const SessionMode = StringEnum(SESSION_MODES, {
+  description:
+    'stateless: each call uses its own session; stateful: sessions are kept per caller; shared: all callers use one session'
 })
 
 /** Members that report unserved items, in servers and refresh results. */

@@ -275,9 +275,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             const acquired = acquireFor(call, sessions, request)
             connection = acquired instanceof Promise ? await acquired : acquired
             const { logLevel } = call.sink
-            if (levels.mustSet(connection, logLevel)) await levels.set(connection, logLevel)
+            if (mode !== 'shared' && levels.mustSet(connection, logLevel)) await levels.set(connection, logLevel)
             if (call.stopped) throw call.stopped
-            if (mode === 'stateless' && connection.closed) throw sessionEnded()
+            if (mode !== 'stateful' && connection.closed) throw sessionEnded()
             call.observation?.markConnected(connection.greeting.version)
             const answer = await connection.send(call)
             breaker.recordResponse()

@@ -20,7 +20,7 @@ const UseFacts = ({ server }: { server: ServerDetails }) => (
     <Row label="Last contact">{server.last_connected_at ? <Ago at={server.last_connected_at} /> : '—'}</Row>
     <Row label="Lists refreshed">{server.last_discovered_at ? <Ago at={server.last_discovered_at} /> : '—'}</Row>
     <Row label="Sessions">{count(server.sessions)}</Row>
-    {server.config_summary.session_mode === 'stateful' ? (
+    {server.config_summary.session_mode !== 'stateless' ? (
       <Row label="Idle sessions">{count(server.idle_sessions)}</Row>
     ) : (
       <Row label="Spare sessions">{count(server.spare_sessions)}</Row>

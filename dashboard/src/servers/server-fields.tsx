@@ -1,3 +1,4 @@
+import { SESSION_MODES } from '../../../src/domain/session-modes.ts'
 import type { Transport } from '../../../src/domain/transports.ts'
 import type { Problems, ServerForm } from './server-form.ts'
 import { Chevron } from '../ui/icons.tsx'
@@ -22,7 +23,8 @@ const transports = [
 
 const sessionHelp = {
   stateless: 'Each call gets its own session: no state is shared between callers.',
-  stateful: 'Each caller keeps a session until it is idle. For servers that keep state between calls.'
+  stateful: 'Each caller keeps a session until it is idle. For servers that keep state between calls.',
+  shared: 'All callers use one session. For servers that keep nothing of anybody: callers are not kept apart there.'
 } as const
 
 interface TextProps {
@@ -235,8 +237,11 @@ export function ServerFields(props: ServerFieldsProps) {
             value={session_mode}
             onChange={(event) => onChange({ session_mode: event.currentTarget.value as ServerForm['session_mode'] })}
           >
-            <option value="stateless">stateless</option>
-            <option value="stateful">stateful</option>
+            {SESSION_MODES.map((mode) => (
+              <option key={mode} value={mode}>
+                {mode}
+              </option>
+            ))}
           </select>
         )}
       </Field>

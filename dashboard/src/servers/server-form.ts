@@ -1,3 +1,4 @@
+import type { SessionMode } from '../../../src/domain/session-modes.ts'
 import { isServerName, SERVER_NAME_RULE } from '../../../src/domain/names.ts'
 import type { ServerInput } from '../../../src/schemas/server.ts'
 import type { ServerUpdate, ServerView } from '../../../src/schemas/dashboard/servers.ts'
@@ -15,7 +16,7 @@ export interface ServerForm {
   readonly name: string
   readonly transport: ServerInput['transport']
   readonly description: string
-  readonly session_mode: 'stateless' | 'stateful'
+  readonly session_mode: SessionMode
   readonly url: Secret
   readonly command: string
   readonly args: Secret

@@ -29,7 +29,7 @@ export function addServers(program: Command, run: Runner): void {
     )
     .option('--bearer-token-stdin', 'read the bearer token for the server from stdin')
     .option('--bearer-token <token>', 'bearer token on the command line, visible to other users of this machine')
-    .option('--session-mode <mode>', 'session mode: stateless or stateful')
+    .option('--session-mode <mode>', 'session mode: stateless, stateful or shared')
     .option('--oauth-assume-pkce', 'use PKCE S256 even if the authorization server does not advertise it')
     .option('--no-apps', 'serve the tools of the server without their interfaces (MCP Apps)')
     .option('--trusted-annotations', 'let allow policies go by the annotations of its tools, such as readOnlyHint')

@@ -1,3 +1,4 @@
+import { SESSION_MODES } from '../../domain/session-modes.ts'
 import { TRANSPORTS } from '../../domain/transports.ts'
 import type { Command, Option } from 'commander'
 import { CLIENTS, FILE_CLIENTS } from '../../domain/clients/clients.ts'
@@ -48,7 +49,7 @@ export const OPTION_VALUES: Readonly<Record<string, Candidates>> = {
   '--include-tool': gatewayNames('tool'),
   '--exclude-tool': gatewayNames('tool'),
   '--transport': words(TRANSPORTS),
-  '--session-mode': words(['stateless', 'stateful']),
+  '--session-mode': words(SESSION_MODES),
   '--tool-names': words(['qualified', 'bare']),
   '--package': words(['remote', 'npm', 'pypi', 'oci', 'nuget']),
   '--client': words(FILE_CLIENTS),

@@ -5,10 +5,11 @@ import type { DefinitionKind, DefinitionPolicy, DefinitionState } from '../../do
 import type { Role, TokenScope } from '../../domain/access/access.ts'
 import type { KeySet } from '../../domain/access/client-keys.ts'
 import type { PolicyRule } from '../../domain/policy/rule.ts'
+import type { SessionMode } from '../../domain/session-modes.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { LeftOutItem } from '../../schemas/left-out.ts'
 
-export type SessionMode = 'stateless' | 'stateful'
+export type { SessionMode } from '../../domain/session-modes.ts'
 export type ItemKind = Exclude<DefinitionKind, 'instructions'>
 
 /**

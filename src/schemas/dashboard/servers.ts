@@ -1,3 +1,4 @@
+import { SESSION_MODES } from '../../domain/session-modes.ts'
 import { Type, type Static } from '@sinclair/typebox'
 import { DefinitionPolicyName } from '../definition.ts'
 import { TRANSPORTS } from '../../domain/transports.ts'
@@ -14,7 +15,7 @@ export const ConfigSummary = Type.Object({
   args: Type.Optional(Type.Array(Type.String(), { description: 'Secret parts are `***`' })),
   env_keys: Type.Optional(Type.Array(Type.String())),
   header_keys: Type.Optional(Type.Array(Type.String())),
-  session_mode: StringEnum(['stateless', 'stateful']),
+  session_mode: StringEnum(SESSION_MODES),
   apps: Type.Optional(Type.Boolean({ description: 'false: tools are served without their interfaces; else absent' })),
   trusted_annotations: Type.Optional(
     Type.Boolean({ description: 'true: `allow` policies believe the annotations of its tools; else absent' })

@@ -46,7 +46,7 @@ function postFailure({ status, headers }: PostResponse, hasCredential: boolean):
 }
 
 /** Runs the conversation over an open stream: answers arrive on the stream, messages are posted to its endpoint. */
-function createConversation(context: ClientContext, stream: SseStream, path: string) {
+function createConversation(context: ClientContext, stream: SseStream, path: string, isShared = false) {
   const { pool, headers, hasCredential } = context
   let connection: SseConnection | null = null
   let isClosed = false
@@ -79,6 +79,7 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
     onNotification: (method, params) => connection?.onNotification?.(method, params),
     onRequest: () => connection?.onRequest ?? null,
     memory: context.options.memory,
+    isShared,
     screen: context.options.screen
   })
   stream.onMessage = (data) => {
@@ -140,7 +141,7 @@ async function openConnection(
     const endpoint = await stream.endpoint
     clearTimeout(timer)
     if (open.timings) open.timings.initializeAt = performance.now()
-    return await createConversation(context, stream, endpoint).connect(open)
+    return await createConversation(context, stream, endpoint, open.isShared).connect(open)
   } catch (error) {
     stream.close()
     const location = locationOf(error)

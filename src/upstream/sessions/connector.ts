@@ -1,3 +1,4 @@
+import type { SessionMode } from '../../domain/session-modes.ts'
 import type { Transport } from '../../domain/transports.ts'
 import type { Observer } from '../../observe/observation.ts'
 import type { Breaker } from './breaker.ts'
@@ -10,6 +11,7 @@ export interface ConnectorOptions {
   readonly name: string
   readonly client: TransportClient
   readonly transport: Transport
+  readonly mode: SessionMode
   readonly breaker: Breaker
   readonly connectMs: number
   readonly observer: Pick<Observer, 'onConnected' | 'onConnectionFailure'>
@@ -37,7 +39,7 @@ export function recordFailure(breaker: Breaker, error: unknown): void {
  * connecting fails, or when no process of the connection is left. Rejects with UpstreamFailure.
  */
 export function createConnector(options: ConnectorOptions) {
-  const { name, client, transport, breaker, connectMs, observer, onNotification } = options
+  const { name, client, transport, mode, breaker, connectMs, observer, onNotification } = options
   return async (
     parameters: ConnectParameters,
     timings: ConnectTimings,
@@ -46,7 +48,10 @@ export function createConnector(options: ConnectorOptions) {
     const startedAt = performance.now()
     try {
       const { era, capabilities } = parameters
-      const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs, timings })
+      const connection = await client.open({
+        ...{ era, capabilities, deadline: startedAt + connectMs, timings },
+        isShared: mode === 'shared'
+      })
       const openedAt = performance.now()
       timings.openedAt = openedAt
       observer.onConnected(name, transport, openedAt - startedAt)

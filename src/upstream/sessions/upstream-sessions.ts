@@ -1,4 +1,4 @@
-import type { SessionMode, StoredServer, Negotiation } from '../../registry/model/model.ts'
+import type { StoredServer, Negotiation } from '../../registry/model/model.ts'
 import type { Observation, Observer } from '../../observe/observation.ts'
 import type { Sink } from '../transport/call.ts'
 import { acceptsRequests } from '../transport/capability-filter.ts'
@@ -44,7 +44,6 @@ export interface SessionRequest {
 type ConnectionParameters = Pick<SessionRequest, 'era' | 'capabilities' | 'callbacks' | 'wantsLogs'>
 
 export interface UpstreamSessionsOptions extends ConnectorOptions {
-  readonly mode: SessionMode
   readonly negotiation: Negotiation
   /** Slots for processes; stdio only. */
   readonly processSlots: SlotPool | undefined
@@ -227,6 +226,16 @@ class SharedConnections {
   }
 }
 
+/** Returns the request of all callers together, which declares no capabilities and receives nothing outside of calls. */
+const ofAll = (request: SessionRequest): SessionRequest => ({
+  ...request,
+  owner: '',
+  holder: undefined,
+  capabilities: '{}',
+  callbacks: undefined,
+  wantsLogs: false
+})
+
 function createPool(options: UpstreamSessionsOptions, opener: SessionOpener): SparePool | null {
   const { client, processSlots, breaker, sparePool } = options
   if (!usesSessionPerCall(options) || sparePool.maxSize <= 0) return null
@@ -290,7 +299,9 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   return {
     acquire(request) {
       if (!usesSharedConnection(options, request.era))
-        return mode === 'stateful' ? stateful.acquire(request) : acquireSingle(request)
+        return mode === 'stateless'
+          ? acquireSingle(request)
+          : stateful.acquire(mode === 'shared' ? ofAll(request) : request)
       breaker.assertClosed()
       return shared.acquire(request.era)
     },

@@ -58,6 +58,7 @@ async function openConnection(
     onNotification: (method, params) => connection?.onNotification?.(method, params),
     onRequest: () => connection?.onRequest ?? null,
     memory: settings.memory,
+    isShared: options.isShared,
     screen: settings.screen
   })
   const end = (failure: UpstreamFailure) => {

@@ -71,6 +71,8 @@ export interface OpenOptions {
   readonly deadline: number
   /** Receives the start time of each connect stage. */
   readonly timings?: ConnectTimings
+  /** True if calls of several callers use the connection: messages that name no call then belong to nobody. */
+  readonly isShared?: boolean
 }
 
 /** One transport of one registered server. Holds pools and configuration, but no state of a caller. */

@@ -42,6 +42,8 @@ export interface JsonRpcPeerOptions {
   readonly onRequest: () => SessionRequestHandler | null
   /** Searches each received message for secrets. Default: no search. */
   readonly screen?: MessageScreen | null | undefined
+  /** True if the calls are of several callers: notifications and requests that name no call are refused. */
+  readonly isShared?: boolean | undefined
 }
 
 /** One JSON-RPC peer behind a pipe or stream that many calls share. */
@@ -182,6 +184,7 @@ class CallMultiplexer implements JsonRpcPeer {
   #handleNotification(method: string, params: string): void {
     if (method === 'notifications/progress') return this.#handleProgress(params)
     if (method === 'notifications/cancelled') return this.#inbound.cancel(params)
+    if (this.#options.isShared && !isBroadcast(method)) return
     const call = isBroadcast(method) ? undefined : this.#oldestCall()
     // with calls of several clients in flight, the recipient is unknown
     if (call && isCustomNotification(method) && this.#pending.size > 1 && !this.#options.onRequest()) return
@@ -199,6 +202,7 @@ class CallMultiplexer implements JsonRpcPeer {
   }
 
   readonly #answerRequest: InboundRequestHandler = async (method, params, request) => {
+    if (this.#options.isShared) return methodNotFound
     const handler = this.#options.onRequest()
     if (handler) return this.#clock.pauseDuring(handler(method, params, request, this.#underway()))
     return this.#oldestCall()?.sink.request(method, params, request) ?? methodNotFound
