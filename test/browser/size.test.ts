@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { requireBuild } from './browser.ts'
 import { root } from '../e2e/harness.ts'
+import { startConsole } from '../integration/console-helpers.ts'
+import { requireBuild, skip } from './browser.ts'
+import { openConsole } from './console-site.ts'
 
 const folder = join(root, 'dist/dashboard')
 requireBuild()
@@ -22,6 +24,27 @@ test('the scripts that a page begins with are 60 kB at most, compressed', () => 
   assert.equal(first.length, 3)
   const size = compressed(first)
   assert.ok(size <= 60_000, `${size} bytes`)
+})
+
+test('the first page of the console loads 70 kB of scripts at most, compressed, for each role', { skip }, async (t) => {
+  const console = await startConsole(t)
+  const { visit } = await openConsole(console.gateway)
+  for (const role of ['admin', 'auditor', 'user'] as const) {
+    await visit(
+      '',
+      async (opened) => {
+        const loaded: string[] = await opened.evaluate(
+          `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.endsWith('.js'))`
+        )
+        const files = new Set(loaded.map((address) => join(folder, 'assets', basename(new URL(address).pathname))))
+        assert.ok(files.size >= 3, [...files].join(' '))
+        const size = compressed([...files])
+        t.diagnostic(`${role}: ${size} bytes in ${files.size} scripts`)
+        assert.ok(size <= 70_000, `${role}: ${size} bytes in ${[...files].join(' ')}`)
+      },
+      { cookie: console.cookieOf(role) }
+    )
+  }
 })
 
 test('the style sheet is 12 kB at most, compressed', () => {
