@@ -5,6 +5,7 @@ import { createAttempts } from '../control/attempts.ts'
 import { changedKinds } from '../control/dashboard/dashboard-events.ts'
 import { checkVectors } from '../control/dashboard/diagnostics.ts'
 import { createDashboard, type Dashboard } from '../control/dashboard/dashboard.ts'
+import { followReplicas } from '../control/dashboard/remote-changes.ts'
 import type { Downstream } from '../mcp/downstream.ts'
 import { definitionPolicyOf } from '../catalog/served-definitions.ts'
 import { createDefinitions, heldCountsOf, type Definitions } from '../control/definitions/definitions.ts'
@@ -108,6 +109,7 @@ interface GatewayParts {
   readonly noticeOfDefinitions: { close(): void } | undefined
   /** Ends what is open for sign-ins that were not renewed. */
   readonly lapses: NodeJS.Timeout
+  readonly remoteChanges: { stop(): void } | undefined
 }
 
 const noRoleGroups: RoleGroups = { adminGroups: [], auditorGroups: [] }
@@ -216,7 +218,11 @@ async function start(parts: GatewayParts): Promise<void> {
     const end = parseAnnouncement(announcement)
     if (end) downstream.removeEndedSessions([end])
   }
-  await registry.follow((state) => applier.apply(state), onAnnouncement, loadMissed, mcpSide.announceApproval)
+  const onApproval = (id: string) => {
+    mcpSide.announceApproval(id)
+    parts.base.events.publish('approvals', 'audit')
+  }
+  await registry.follow((state) => applier.apply(state), onAnnouncement, loadMissed, onApproval)
   refresh.refresher.start()
   signInSessions.start()
   approvalDecisions.start()
@@ -234,6 +240,7 @@ async function close(parts: GatewayParts): Promise<void> {
   parts.noticeOfDefinitions?.close()
   tokenExpiry.close()
   clearInterval(lapses)
+  parts.remoteChanges?.stop()
   base.events.close()
   refresh.refresher.close()
   signInSessions.close()
@@ -281,6 +288,7 @@ function createParts(options: GatewayOptions): GatewayParts {
   live.onChange('notify', ({ previous, next }) => events.publish('audit', ...changedKinds(previous, next)))
   registry.auditRows.onStored = () => events.publish('audit')
   registry.calls.onStored = () => events.publish('calls')
+  const remoteChanges = registry.newest && followReplicas({ events, newest: registry.newest })
   registry.policyCounts.onStored = () => events.publish('policies')
   const noticeOfDefinitions = tellOfDefinitions(options, upstreamSide)
   const { registryUrl, allow } = config.catalogue
@@ -300,7 +308,7 @@ function createParts(options: GatewayOptions): GatewayParts {
     log
   })
   const sides = { upstreamSide, refresh, watching, mcpSide, signInSessions, approvalDecisions }
-  return { base, ...sides, applier, catalogue, tokenExpiry, lapses, noticeOfDefinitions }
+  return { base, ...sides, applier, catalogue, tokenExpiry, lapses, remoteChanges, noticeOfDefinitions }
 }
 
 /** Creates a gateway; `start` makes it serve. */

@@ -22,6 +22,7 @@ import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } fro
 import { createCatalogueStore, type CatalogueStore } from './repositories/catalogue.ts'
 import type { Consequence, Effect, Hold, WriteContext } from './repositories/context.ts'
 import { scheduleExpiry, type Expiry } from './logs/expiry.ts'
+import { readNewest, type NewestRows } from './logs/newest.ts'
 import { createPolicyCounts, type PolicyCounts } from './logs/policy-counts.ts'
 import { withErrorTranslation } from './store/failures.ts'
 import { createGroupRepository } from './repositories/groups.ts'
@@ -199,6 +200,8 @@ export interface Registry {
   readonly calls: CallLog
   /** Calls that policies in mode `observe` match */
   readonly policyCounts: PolicyCounts
+  /** Reads marks of what any replica added last; undefined with the embedded store, which has one process */
+  readonly newest: (() => Promise<NewestRows>) | undefined
   /** Queue statistics of the call log, and of audit rows other than changes */
   readonly logs: Readonly<Record<'calls' | 'audit', QueueState>>
   /** Re-encrypts the data keys of all stored secrets with the current key. */
@@ -407,6 +410,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     audit: (query) => withErrorTranslation(() => readAudit(db, query)),
     calls: callLog,
     policyCounts,
+    newest: store.listener && (() => withErrorTranslation(() => readNewest(db))),
     logs: { calls, audit: refusalLog.state },
     oauthSessions: createOAuthSessions(db, keys),
     oauthRecords: createOAuthRecords(db, keys),

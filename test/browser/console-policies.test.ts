@@ -117,7 +117,7 @@ test(
     await goTo(page, console, '#/policies', 'Policies')
     await page
       .getByRole('row', { name: /nobody-calls/ })
-      .getByText('1 call, 1 denied', { exact: true })
+      .getByText('1 call, 1 would be denied', { exact: true })
       .waitFor()
     await checkLooks(page, 'policies-observed')
     await goTo(page, console, '#/policies/nobody-calls', 'nobody-calls')

@@ -82,7 +82,14 @@ function SavedGroup({ name }: { name: string }) {
 
 const NoGroup = ({ name }: { name: string }) => (
   <>
-    <PageHead title="Group" crumb={<a href={link('groups')}>Groups</a>} />
+    <PageHead
+      title="Group"
+      crumb={
+        <>
+          <a href={link('groups')}>Groups</a> <span aria-hidden="true">/</span>
+        </>
+      }
+    />
     <p>
       No group named <code>{name}</code>. <a href={link('groups')}>Go to Groups</a>
     </p>

@@ -105,7 +105,11 @@ export function Person({ name, query }: PageProps) {
       <PageHead
         title={untrustedText(name)}
         heading={<UntrustedText text={name} />}
-        crumb={<a href={link('people')}>People</a>}
+        crumb={
+          <>
+            <a href={link('people')}>People</a> <span aria-hidden="true">/</span>
+          </>
+        }
       >
         {may.administer && found && <PersonActions user={found} />}
       </PageHead>

@@ -69,7 +69,15 @@ export function Team({ name, query }: PageProps) {
   }
   return (
     <>
-      <PageHead title={title} heading={<UntrustedText text={name} />} crumb={<a href={link('teams')}>Teams</a>}>
+      <PageHead
+        title={title}
+        heading={<UntrustedText text={name} />}
+        crumb={
+          <>
+            <a href={link('teams')}>Teams</a> <span aria-hidden="true">/</span>
+          </>
+        }
+      >
         {viewer.value.may.administer && team.data.value && (
           <ActionButton
             label="Delete team"

@@ -17,7 +17,7 @@ export const observedText = ({ effect, observed: { calls, changed } }: Observed)
   if (calls === 0) return 'no call yet'
   return changed === 0
     ? `${plural(calls, 'call')}, none changed`
-    : `${plural(calls, 'call')}, ${count(changed)} ${changes[effect]}`
+    : `${plural(calls, 'call')}, ${count(changed)} would be ${changes[effect]}`
 }
 
 /** Calls that an observed policy has met, on its own page. */
@@ -25,10 +25,12 @@ export function ObservedFacts({ effect, observed }: Observed) {
   const { calls, changed, since } = observed
   if (since === undefined)
     return (
-      <p class="help">No call has matched this policy since it is observed. It is counted here, and has no effect.</p>
+      <p class="help more">
+        No call has matched this policy since it is observed. It is counted here, and has no effect.
+      </p>
     )
   return (
-    <p class="help">
+    <p class="help more">
       Observed: {plural(calls, 'call has', 'calls have')} matched since <Ago at={since} />,{' '}
       {changed === 0
         ? 'and enforcing the policy would have changed none.'

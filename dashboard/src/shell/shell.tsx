@@ -81,7 +81,8 @@ function WhoLooks() {
   if (role === 'development') return <span>Development mode</span>
   return (
     <span>
-      {roleNames[role]} · <SignOut />
+      <span class="blk">{roleNames[role]}</span>
+      <SignOut />
     </span>
   )
 }

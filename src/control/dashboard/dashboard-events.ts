@@ -6,6 +6,8 @@ export interface DashboardEvents {
   publish(...kinds: readonly ChangeKind[]): void
   /** Calls `listener` with the kinds of data that changed, in batches. Returns a function that unsubscribes. */
   subscribe(listener: (kinds: readonly ChangeKind[]) => void): () => void
+  /** Returns true while somebody listens. */
+  isWatched(): boolean
   close(): void
 }
 
@@ -33,6 +35,7 @@ export function createDashboardEvents(batchMs = BATCH_MS): DashboardEvents {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
+    isWatched: () => listeners.size > 0,
     close() {
       clearTimeout(timer)
       listeners.clear()
