@@ -31,11 +31,11 @@ const baseUrl = ({ address, family, port }: AddressInfo) => {
 }
 
 /** Names how the first person signs in at the console. */
-function waysToSignIn({ auth, adminToken }: Config): string {
+function waysToSignIn({ auth, adminToken, adminTokenPlace }: Config): string {
   if (auth.oidc) return `people sign in at ${new URL(auth.oidc.issuer).host}`
   return adminToken === undefined
     ? 'it makes the first administrator, or you sign in with an access token'
-    : 'sign in with the access token in TOWPATH_ADMIN_TOKEN'
+    : `sign in with the access token in ${adminTokenPlace}`
 }
 
 /** Lines of the start: the address first, then what a person opens or types next. */

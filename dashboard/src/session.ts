@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import type { ConsoleSession } from '../../src/schemas/dashboard/session.ts'
 
 /** Who looks at the pages. In development mode everybody may do everything. */
-export type Viewer = Pick<ConsoleSession, 'name' | 'may' | 'administrators' | 'teams' | 'sign_in'> & {
+export type Viewer = Pick<ConsoleSession, 'name' | 'may' | 'administrators' | 'teams' | 'sign_in' | 'stdio'> & {
   readonly role: ConsoleSession['role'] | 'development'
   readonly method?: ConsoleSession['method']
   readonly publicUrl?: string
@@ -14,14 +14,15 @@ export const developer: Viewer = {
   teams: [],
   may: { call: true, audit: true, administer: true },
   sign_in: { password: false, static_token: false },
+  stdio: true,
   administrators: []
 }
 
 /** Returns the viewer of the console's session. */
 export const viewerOf = ({ method, public_url, ...session }: ConsoleSession): Viewer => {
-  const { name, role, teams, may, sign_in, administrators } = session
+  const { name, role, teams, may, sign_in, stdio, administrators } = session
   return {
-    ...{ name, role, teams, may, sign_in, administrators, publicUrl: public_url },
+    ...{ name, role, teams, may, sign_in, stdio, administrators, publicUrl: public_url },
     ...(method === undefined ? {} : { method })
   }
 }

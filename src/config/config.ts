@@ -41,6 +41,8 @@ export interface Config {
   readonly previousKey: Buffer | undefined
   /** Enterprise mode: access token of the first administrator, used to initialise an empty database at start. */
   readonly adminToken: string | undefined
+  /** Name of the setting or path of the file from which it was read, to tell people where their token is. */
+  readonly adminTokenPlace: string
   /** Enterprise mode: bearer secret required by `POST /init`. */
   readonly initSecret: string | undefined
   /** Seconds without contact to the database after which requests are refused; 0 disables the limit. */
@@ -598,6 +600,7 @@ export function readConfig(
     encryptionKey: read('encryptionKey'),
     previousKey: read('previousKey'),
     adminToken: read('adminToken'),
+    adminTokenPlace: env[`${settings.adminToken.variable}_FILE`] ?? settings.adminToken.variable,
     initSecret: read('initSecret'),
     staleLimitS: read('staleLimitS') ?? (isEnterprise ? 3_600 : 0),
     demo: read('demo'),

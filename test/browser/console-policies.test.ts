@@ -112,7 +112,7 @@ test(
     // the page is told of calls that the policy would have changed
     await page.getByText('No call has matched this policy').waitFor()
     await callTool(console)
-    await page.getByText('1 call has matched since').waitFor()
+    await page.getByText('1 call has matched, the first').waitFor()
     await page.getByText('and 1 would have been denied').waitFor()
     await goTo(page, console, '#/policies', 'Policies')
     await page

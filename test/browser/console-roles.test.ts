@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { addServer, startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
-import { startConsole } from '../integration/console-helpers.ts'
+import { ADMIN, addServer, startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
+import { signInWithToken, startConsole } from '../integration/console-helpers.ts'
 import { findBarriers, navigate, skip, waitForValue } from './browser.ts'
 import { openConsole, signInAs } from './console-site.ts'
 
@@ -181,6 +181,25 @@ test('charts of the console tell their values by keyboard to administrators and 
       { cookie: cookieOf(role) }
     )
   }
+})
+
+test('the demo server, which is a program, is not offered where the settings start none', { skip }, async (t) => {
+  const gateway = await startSignInGateway(t, { env: { TOWPATH_CONSOLE: 'on', TOWPATH_STDIO: 'off' } })
+  const { visit } = await openConsole(gateway)
+  const cookie = await signInWithToken(gateway, ADMIN)
+  for (const hash of ['#/overview', '#/tools'])
+    await visit(
+      hash,
+      async (page) => {
+        await page
+          .locator('main')
+          .getByRole('link', { name: /^Add server/ })
+          .first()
+          .waitFor()
+        assert.equal(await page.getByRole('button', { name: 'Add the demo server' }).count(), 0)
+      },
+      { cookie }
+    )
 })
 
 test(

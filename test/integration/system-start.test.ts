@@ -110,6 +110,24 @@ test('output that goes to a log collector consists of JSON lines only, in develo
   }
 })
 
+test('the start of an enterprise gateway names the console, and where the token of its administrator is', async (t) => {
+  const file = join(await tempDir(t), 'admin_token')
+  await writeFile(file, 'start-admin-token-0123456789', { mode: 0o600 })
+  const url = 'http://127.0.0.1:8080'
+  const settings = { TOWPATH_PUBLIC_URL: url, TOWPATH_AUTH: 'embedded', TOWPATH_CONSOLE: 'on' }
+  for (const [variable, value, place] of [
+    ['TOWPATH_ADMIN_TOKEN_FILE', file, file],
+    ['TOWPATH_ADMIN_TOKEN', 'start-admin-token-0123456789', 'TOWPATH_ADMIN_TOKEN']
+  ] as const) {
+    const env = { ...settings, [variable]: value }
+    const gateway = await startGateway(t, { args: ['--enterprise'], place: await freshPlace(t, 'pglite'), env })
+    await until('the banner', () => gateway.output().includes('  Store '))
+    assert.ok(gateway.output().includes(`Console       ${url}/console/`), gateway.output())
+    assert.ok(gateway.output().includes(`(sign in with the access token in ${place})`), gateway.output())
+    assert.equal(await gateway.stop('SIGTERM'), 0)
+  }
+})
+
 test('DA-12 a bind beyond loopback is possible and warned of', async (t) => {
   const gateway = await startGateway(t, { env: { HOST: '0.0.0.0' } })
   await until('the banner', () => gateway.output().includes('  Store '))

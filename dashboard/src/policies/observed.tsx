@@ -31,7 +31,7 @@ export function ObservedFacts({ effect, observed }: Observed) {
     )
   return (
     <p class="help more">
-      Observed: {plural(calls, 'call has', 'calls have')} matched since <Ago at={since} />,{' '}
+      Observed: {plural(calls, 'call has', 'calls have')} matched, the first <Ago at={since} />,{' '}
       {changed === 0
         ? 'and enforcing the policy would have changed none.'
         : `and ${count(changed)} would have been ${changes[effect]}.`}

@@ -3,9 +3,9 @@ import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
 
-/** Registers the demo server that ships with the gateway. */
+/** Registers the demo server that ships with the gateway, if it starts stdio servers. */
 export function DemoButton() {
-  const { store, notice } = useApp()
+  const { store, notice, viewer } = useApp()
   const busy = useSignal(false)
   const failure = useSignal('')
   const add = async () => {
@@ -20,6 +20,7 @@ export function DemoButton() {
     }
     busy.value = false
   }
+  if (!viewer.value.stdio) return null
   return (
     <>
       <button type="button" class="btn" disabled={busy.value} onClick={() => void add()}>

@@ -25,10 +25,7 @@ export const AddServerActions = () => (
 )
 
 const texts: Readonly<Record<StepId, readonly [title: string, help: string]>> = {
-  add: [
-    'Add a server',
-    'Enter a URL or a command, or import the servers of another client. The demo server has a few harmless tools.'
-  ],
+  add: ['Add a server', 'Enter a URL or a command, or import the servers of another client.'],
   try: ['Try a tool', 'Choose a tool, fill in its form and call it.'],
   connect: [
     'Connect a client',

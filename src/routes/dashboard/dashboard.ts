@@ -68,5 +68,8 @@ export const console: FastifyPluginAsync<DashboardOptions> = async (app, { root,
   app.get('/console', { config }, toConsole)
   await app.register(pages, { root, index: ['/'], prefix: '/console' })
   await addData(app, '/api/console', options)
-  await app.register(session, { prefix: '/api/console', publicUrl: options.publicUrl!, auth: options.config.auth })
+  await app.register(session, {
+    ...{ prefix: '/api/console', publicUrl: options.publicUrl!, auth: options.config.auth },
+    stdio: options.config.stdio
+  })
 }

@@ -12,10 +12,11 @@ const MAX_ADMINISTRATORS = 5
 export interface SessionOptions {
   readonly publicUrl: string
   readonly auth: Pick<Config['auth'], 'localSignIn' | 'breakGlass'>
+  readonly stdio: Pick<Config['stdio'], 'enabled'>
 }
 
 /** `GET /session`: who looks at the console, and what they may do. */
-export const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { publicUrl, auth }) => {
+export const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { publicUrl, auth, stdio }) => {
   app.get(
     '/session',
     { config: { access: 'self' }, schema: { response: { 200: ConsoleSession } } },
@@ -40,6 +41,7 @@ export const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { 
           : {}),
         may: { call: may('call'), audit: may('auditor'), administer: may('admin') },
         sign_in: { password: auth.localSignIn, static_token: auth.breakGlass },
+        stdio: stdio.enabled,
         administrators: principals.activeAdministrators(MAX_ADMINISTRATORS)
       }
     }

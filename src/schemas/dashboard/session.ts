@@ -27,6 +27,7 @@ export const ConsoleSession = Type.Object({
     { password: Type.Boolean(), static_token: Type.Boolean() },
     { description: 'Ways in beside an identity provider that the settings leave on' }
   ),
+  stdio: Type.Boolean({ description: 'False if the settings start no stdio servers, such as the demo server' }),
   administrators: Type.Array(Type.String(), { description: 'Names of some administrators, who can help' })
 })
 export type ConsoleSession = Static<typeof ConsoleSession>
