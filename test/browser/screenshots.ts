@@ -202,6 +202,8 @@ test('pictures of every page', async (t) => {
   await fill(t, site)
   await mkdir(folder, { recursive: true })
   await site.visit('#/servers', async (page) => {
+    // a picture is at most 150 kB
+    await page.setViewportSize({ width: 1_280, height: 800 })
     await showInstalledPaths(page)
     await page.reload()
     for (const [name, hash, before] of pages) {
@@ -210,6 +212,8 @@ test('pictures of every page', async (t) => {
       await counted(page)
       await waitForData(page)
       await page.evaluate('document.activeElement.blur()')
+      // the page of a tool is the fullest
+      await page.setViewportSize({ width: 1_280, height: name === 'tools' ? 720 : 800 })
       await page.screenshot({ path: join(folder, `${name}.png`) })
     }
     await page.emulateMedia({ colorScheme: 'dark' })
