@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { freshConfig, openApp } from '../app.ts'
+import { startRecorder } from '../fixtures/http/recorder.ts'
+import { addCleanup, engines, startRegistry } from '../store.ts'
 import { until } from '../until.ts'
+import { enterprise, rest } from './definition-helpers.ts'
 import { modernBody, modernHeaders, readAnswer, withTasks, type Answer } from './mcp-helpers.ts'
 import { as, startPolicyGateway } from './policy-helpers.ts'
 
@@ -82,6 +87,69 @@ test('AP-06 a caller that accepts tasks gets one at once, and the gateway makes 
     return outcomes.includes('task') && outcomes.includes('ok')
   })
 })
+
+for (const decidesBefore of [false, true]) {
+  const when = decidesBefore ? 'that had its yes before' : 'that waits'
+  test(
+    `AP-06 a task ${when} outlives the restart of all replicas, and its call is made once`,
+    { skip: engines.length < 2 },
+    async (t) => {
+      const config = await freshConfig(t, enterprise, 'postgres')
+      const recorder = await startRecorder(t, { name: 'k8s', modern: true })
+      const open = async () => Promise.all([openApp(config), openApp(config)])
+      const closeAll = async (apps: readonly FastifyInstance[]) => Promise.all(apps.map((app) => app.close()))
+      let replicas = await open()
+      addCleanup(t, () => closeAll(replicas))
+      const api = (method: 'GET' | 'POST', path: string, payload?: object) => rest(replicas[0]!, method, path, payload)
+      await api('POST', '/servers', { name: 'k8s', transport: 'streamable_http', url: recorder.url })
+      const client = await api('POST', '/clients', { name: 'worker', allowed_servers: ['k8s'] })
+      const ask = { name: 'ask', effect: 'approve', targets: { servers: ['k8s'] } }
+      assert.equal((await api('POST', '/policies', ask)).status, 201)
+      const send = async (app: FastifyInstance, method: string, params: { name?: string; taskId?: string }) => {
+        const headers = {
+          ...modernHeaders(method, params.name ?? params.taskId),
+          ...as(client.body.access_token as string)
+        }
+        const payload = modernBody(method, { ...params, _meta: withTasks })
+        return JSON.parse((await app.inject({ method: 'POST', url: '/mcp', headers, payload })).body).result
+      }
+      const call = { name: 'k8s__echo', arguments: { text: 'once' } }
+      // the replica that stored the policy knows it
+      const state = await send(replicas[0]!, 'tools/call', call)
+      assert.equal(state.resultType, 'task')
+      const { id } = state._meta[META] as Entry
+      const approve = async () => {
+        const { fingerprint } = (await api('GET', `/approvals/${id}`)).body as Entry
+        assert.equal((await api('POST', `/approvals/${id}/approve`, { fingerprint })).status, 200)
+      }
+      if (decidesBefore) {
+        // nobody is there to make the call
+        const [found] = await replicas[0]!.registry.approvals.find([id])
+        await closeAll(replicas)
+        const place = { databaseUrl: config.databaseUrl!, dataDir: config.dataDir }
+        const encryptionKey = Buffer.from(enterprise.TOWPATH_ENCRYPTION_KEY, 'base64')
+        const { approvals } = await startRegistry(t, place, { mode: 'enterprise', encryptionKey })
+        const change = { actor: { kind: 'admin', name: 'admin' }, action: 'approval.approve', target: 'k8s__echo' }
+        await approvals.decide(change as never, { id, digest: found!.digest, isYes: true, reason: null })
+      } else await closeAll(replicas)
+      assert.equal(recorder.calls('tools/call').length, 0)
+      replicas = await open()
+      if (!decidesBefore) await approve()
+      const done = await until('the task has ended', async () => {
+        const result = await send(replicas[1]!, 'tasks/get', { taskId: state.taskId as string })
+        return result?.status === 'working' ? undefined : result
+      })
+      assert.equal(done.status, 'completed', JSON.stringify(done))
+      assert.match(done.result.content[0].text, /once/)
+      assert.equal(recorder.calls('tools/call').length, 1)
+      await closeAll(replicas)
+      replicas = await open()
+      const again = await send(replicas[0]!, 'tasks/get', { taskId: state.taskId as string })
+      assert.deepEqual(again.result, done.result)
+      assert.equal(recorder.calls('tools/call').length, 1)
+    }
+  )
+}
 
 test('AP-06 a task without a yes ends with the reason, and its call is never made', async (t) => {
   const { start, get, decide, sent, ended, send, rest, policy } = await setUp(t, { valid_ms: 60_000 })
