@@ -24,7 +24,7 @@ const goals = new Map<number, number>([
 const goalCost = { tools: 526, percent: 5 }
 
 /** Limits of the times in milliseconds, and of the memory in MiB. */
-const limits = { p99: 10, stallMs: 20, rssMib: 40 }
+const limits = { p99: 10, readyMs: 50, stallMs: 20, rssMib: 40 }
 
 const whole = (value: number) => Math.round(value).toLocaleString('en')
 const percentOf = ({ list, search, full }: Cost) => (100 * (list + search)) / full
@@ -47,10 +47,10 @@ function recallRow(rank: number, value: number): string[] {
   ]
 }
 
-const isFast = ({ p99, stallMs, rssMib }: Speed) =>
-  p99 <= limits.p99 && stallMs <= limits.stallMs && rssMib <= limits.rssMib
+const isFast = ({ p99, readyMs, stallMs, rssMib }: Speed) =>
+  readyMs <= limits.readyMs && p99 <= limits.p99 && stallMs <= limits.stallMs && rssMib <= limits.rssMib
 
-function speedTable({ p50, p99, stallMs, firstMs, rssMib, indexMib }: Speed): string {
+function speedTable({ p50, p99, stallMs, firstMs, readyMs, rssMib, indexMib }: Speed): string {
   const row = (measure: string, value: number, unit: string, limit?: number) => [
     measure,
     `${value.toFixed(1)} ${unit}`,
@@ -62,6 +62,7 @@ function speedTable({ p50, p99, stallMs, firstMs, rssMib, indexMib }: Speed): st
     [
       row('a query, p50', p50, 'ms'),
       row('a query, p99', p99, 'ms', limits.p99),
+      row('first query, indexed in the background', readyMs, 'ms', limits.readyMs),
       row('first query, with indexing', firstMs, 'ms'),
       row('longest stall of the event loop while indexing', stallMs, 'ms', limits.stallMs),
       row('resident memory', rssMib, 'MiB', limits.rssMib),
