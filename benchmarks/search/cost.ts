@@ -41,7 +41,7 @@ function replay(find: Find, { query, called }: Request) {
     spent += tokens(
       foundAnswer(
         hits.map((each) => ({ ...each, server: 'tools' })),
-        total
+        { total, named: 0 }
       ).text
     )
     const names = new Set(hits.map(({ name }) => name))

@@ -1,3 +1,4 @@
+import { isSearchTool } from '../domain/search/names.ts'
 import { allServers, noServers } from '../domain/policy/allow-list.ts'
 import type { Decision, Permit } from '../domain/policy/permit.ts'
 import type { PolicyItem } from '../domain/policy/target.ts'
@@ -132,6 +133,13 @@ function partialListing(
   })
 }
 
+/** Returns the test for tools that a group does not serve: a caller must not take one for a tool of search. */
+function withheldTest({ search, isBare }: ResolvedGroup, parts: GroupParts): (item: Item) => boolean {
+  if (search === undefined) return parts.isWithheld
+  const listedName = (item: Item) => parts.of(item)?.name ?? (isBare ? item.alias : item.publicName)
+  return (item) => parts.isWithheld(item) || (item.kind === 'tool' && isSearchTool(listedName(item)))
+}
+
 function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit: Permit, contentHash: string): Scope {
   const { isBare, instructions, search, maxResultTokens } = group ?? emptyGroup
   const parts = group ? partsOf(catalog, group) : plainParts
@@ -139,11 +147,12 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
   const partOf = ({ name }: CatalogServer) =>
     permit.reach(name) === 'none' ? undefined : group ? group.selections.get(name) : wholePart
   const isWholePermit = ({ name }: CatalogServer) => permit.reach(name) === 'all'
+  const isWithheld = withheldTest(group ?? emptyGroup, parts)
   const includes = (item: Item) => {
     const part = item.enabled ? partOf(item.server) : undefined
     if (part === undefined || !(item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole))
       return false
-    return !parts.isWithheld(item) && isVisible(decide(item))
+    return !isWithheld(item) && isVisible(decide(item))
   }
   const isInScope = (server: CatalogServer) => {
     const part = server.enabled ? partOf(server) : undefined

@@ -109,24 +109,41 @@ export function checkBare(config: GroupConfig): void {
   )
 }
 
+/** Returns the tools of a group in search mode that have the name of a tool of search. */
+function namedLikeSearch(catalog: Catalog, config: GroupConfig) {
+  if (config.tool_list !== 'search') return []
+  const scope = scopeFor(catalog, resolveGroupConfig({ ...config, tool_list: 'full' }))
+  return searchToolNames.flatMap((name) => {
+    const item = scope.find('tool', name)
+    return item ? [{ name, tool: item.publicName }] : []
+  })
+}
+
 /** Throws a 409 AppError if a tool of a group in search mode has the name of a tool of search. */
 export function checkSearchNames(catalog: Catalog, config: GroupConfig): void {
-  if (config.tool_list !== 'search') return
-  const taken = searchToolNames.find((name) => scopeFor(catalog, resolveGroupConfig(config)).find('tool', name))
+  const [taken] = namedLikeSearch(catalog, config)
   if (taken === undefined) return
-  throw new AppError(409, `a tool of the group is named "${taken}", like a tool of search mode: give it another name`, {
-    code: 'tool_name_taken'
-  })
+  throw new AppError(
+    409,
+    `a tool of the group is named "${taken.name}", like a tool of search mode: give it another name`,
+    {
+      code: 'tool_name_taken'
+    }
+  )
 }
 
 function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup): GroupRecord {
   const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
   const { instructions, max_tokens, tools: overrides, always_listed, search_limit, max_result_tokens } = config
   const { tools, servers } = missingNames(config, namesIn(catalog))
+  const taken = namedLikeSearch(catalog, config).map(({ name: public_name, tool }) => ({
+    tool,
+    reason: `its name "${public_name}" is that of a tool of search mode`
+  }))
   const views = {
     tools: maskLocks(overrides),
     stale: staleTools(catalog, group),
-    broken: partsOf(catalog, group).withheld
+    broken: [...partsOf(catalog, group).withheld, ...taken]
   }
   return {
     name,
@@ -137,7 +154,7 @@ function groupRecord(catalog: Catalog, config: GroupConfig, group: ResolvedGroup
     ...(tool_names === 'bare' ? { tool_names } : {}),
     ...(instructions === null ? {} : { instructions }),
     ...(max_tokens === null ? {} : { max_tokens }),
-    ...(Object.keys(overrides).length === 0 ? {} : views),
+    ...(Object.keys(overrides).length === 0 && taken.length === 0 ? {} : views),
     ...(config.tool_list === 'search' ? { tool_list: 'search' } : {}),
     ...(always_listed.length === 0 ? {} : { always_listed }),
     ...(search_limit === DEFAULT_SEARCH_LIMIT ? {} : { search_limit }),

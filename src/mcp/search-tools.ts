@@ -85,7 +85,7 @@ export class SearchTools {
     if (shown.length === 0 && server !== undefined) return this.#send(context, serversAnswer(query, servers), true)
     if (query.trim() === '') return this.#send(context, serversAnswer('', shown))
     const startedAt = performance.now()
-    const { items, total } = await this.#hits(context, asked)
+    const { items, ...counts } = await this.#hits(context, asked)
     this.#options.observer.onSearch(performance.now() - startedAt)
     const found = items.map((item) => foundTool(scope, item))
     this.#recent.found(
@@ -93,7 +93,7 @@ export class SearchTools {
       endpoint,
       found.map(({ read }) => read.name)
     )
-    this.#send(context, found.length === 0 ? serversAnswer(query, shown) : foundAnswer(found, total))
+    this.#send(context, found.length === 0 ? serversAnswer(query, shown) : foundAnswer(found, counts))
   }
 
   /** Returns the tools that fit a query best: by their words and, if there are vectors, by their meaning. */
@@ -104,9 +104,9 @@ export class SearchTools {
     if (!near) return search.find(query, limit, server)
     const { items, total, named } = await search.find(query, CANDIDATES, server)
     const meant = await near
-    if (!meant) return { items: items.slice(0, limit), total }
+    if (!meant) return { items: items.slice(0, limit), total, named }
     const fused = fuseRankings(items, meant.items, { limit, pinned: named, isUnranked: meant.isUnranked })
-    return { items: fused, total: Math.max(total, fused.length) }
+    return { items: fused, total: Math.max(total, fused.length), named }
   }
 
   /** Waits for the postings. Throws ProtocolError if they take too long. */

@@ -75,6 +75,27 @@ test('a name in the query comes first, if no sentence has it by chance', () => {
   assert.equal(find([demo, github], 'add an issue to the repository').names[0], 'github__create_issue')
 })
 
+test('a name that a sentence can have does not put its tool first, unless it is the whole query', () => {
+  const other = block('other', [{ name: 'YouTube' }, { name: 'e-mail' }, { name: 'node.js' }, { name: 'createIssue' }])
+  const videos = block('videos', [{ name: 'find_videos', description: 'Finds videos on YouTube' }])
+  const blocks = [github, gitlab, videos, other]
+  assert.equal(find(blocks, 'find videos about canals on YouTube').names[0], 'videos__find_videos')
+  assert.equal(find(blocks, 'open an issue of the e-mail repository').names[0], 'github__create_issue')
+  assert.equal(find(blocks, 'e-mail').names[0], 'other__e-mail')
+  assert.equal(find(blocks, 'file repository: createIssue').names[0], 'other__createIssue')
+})
+
+test('of two tools whose names are in the query the one with more of its words comes first', () => {
+  assert.equal(find([github, gitlab], 'create_issue in a gitlab project').names[0], 'gitlab__create_issue')
+  assert.equal(find([github, gitlab], 'create_issue in a repository').names[0], 'github__create_issue')
+})
+
+test('a word that is repeated counts three times at most', () => {
+  const fair = block('fair', [{ name: 'convert_currency', description: 'Converts an amount to another currency.' }])
+  const stuffed = block('stuffed', [{ name: 'x', description: 'convert currency '.repeat(300) }])
+  assert.equal(find([fair, stuffed, demo], 'convert a currency').names[0], 'fair__convert_currency')
+})
+
 test('equal tools are sorted by name', () => {
   const equal = block(
     's',

@@ -18,11 +18,14 @@ export interface ServerText {
   readonly about: string
 }
 
-/** Fields that are counted per tool, and their bits in a posting. */
+/**
+ * Fields that are counted per tool: name, description, parameters, with their bits in a posting. `most`: what counts of a
+ * term at most, so that repeating it does not make a tool come first.
+ */
 export const toolFields = [
-  { shift: 0, mask: 0xff },
-  { shift: 8, mask: 0xfff },
-  { shift: 20, mask: 0xfff }
+  { shift: 0, mask: 0xff, most: 2 },
+  { shift: 8, mask: 0xfff, most: 3 },
+  { shift: 20, mask: 0xfff, most: 3 }
 ] as const
 
 /** Postings of the tools of one server. Immutable. */
@@ -84,11 +87,11 @@ export class BlockBuilder {
     const fields = [terms(ownName, MAX_NAME), terms(description, MAX_DESCRIPTION), terms(parameters, MAX_PARAMETERS)]
     const packed = new Map<string, number>()
     for (const [i, found] of fields.entries()) {
-      const { shift, mask } = toolFields[i]!
+      const { shift, mask, most } = toolFields[i]!
       this.#lengths.push(found.length)
       for (const term of found) {
         const counts = packed.get(term) ?? 0
-        if (((counts >>> shift) & mask) < mask) packed.set(term, counts + 2 ** shift)
+        if (((counts >>> shift) & mask) < most) packed.set(term, counts + 2 ** shift)
       }
     }
     for (const [term, counts] of packed) {

@@ -114,8 +114,11 @@ function namesIn(query: string): ReadonlySet<string> {
   return new Set([query.trim(), ...words])
 }
 
-/** Returns true if a name is written as in no sentence, so that a query with it means the tool. */
-const isDistinct = (name: string) => /[_.-]|[a-z][A-Z]/.test(name)
+/** Returns true if a name is written as in no sentence (`e-mail`, `GitHub`, `iPhone`), so that a query with it means the tool. */
+const isDistinct = (name: string) => /_|^[a-z]{2,}[a-z\d]*[A-Z][a-z]/.test(name)
+
+/** Added to the score of a tool whose name is in the query; more than any score by words */
+const NAMED = 1_000_000
 
 /**
  * Ranks the tools of a scope by BM25F. All statistics are those of the included tools, so that a ranking tells nothing of
@@ -180,13 +183,13 @@ export class ToolRanking {
         const isNamed = [block.names[tool]!, block.ownNames[tool]!].some(
           (name) => name === whole || (named.has(name) && isDistinct(name))
         )
-        const score = isNamed ? Infinity : scores[offset + tool]!
+        const score = scores[offset + tool]! + (isNamed ? NAMED : 0)
         if (score === 0) continue
         total++
         best.add({ part: at, tool, score })
       }
     })
-    return { hits: best.hits, total, named: best.hits.filter(({ score: each }) => each === Infinity).length }
+    return { hits: best.hits, total, named: best.hits.filter(({ score: each }) => each >= NAMED).length }
   }
 
   #nameOf({ part, tool }: Hit): string {

@@ -4,6 +4,8 @@ import { serverLines, type ListedServer } from '../../catalog/search/search-tool
 
 /** Hits that are given with their whole definition */
 const WHOLE_HITS = 3
+/** Bytes that these definitions may have together; larger ones are given whole if the query names the tool */
+const WHOLE_BYTES = 32_768
 
 /** A tool that was found. */
 export interface FoundTool {
@@ -31,10 +33,30 @@ function structuredTool({ server, read, definition }: FoundTool, isWhole: boolea
   return isWhole ? `${short.slice(0, -1)},"definition":${definition}}` : short
 }
 
-/** Returns the answer with the tools that were found, best first. `total`: number of all tools with a word of the query. */
-export function foundAnswer(found: readonly FoundTool[], total: number): SearchAnswer {
-  const whole = found.slice(0, WHOLE_HITS)
-  const rest = found.slice(WHOLE_HITS)
+/** Returns the tools whose definitions are given whole. */
+function wholeOf(found: readonly FoundTool[], named: number): ReadonlySet<FoundTool> {
+  let left = WHOLE_BYTES
+  return new Set(
+    found.slice(0, WHOLE_HITS).filter(({ definition }, i) => {
+      const size = Buffer.byteLength(definition)
+      if (size <= left) left -= size
+      else return i === 0 && named > 0
+      return true
+    })
+  )
+}
+
+/**
+ * Returns the answer with the tools that were found, best first. `total`: number of all tools with a word of the query,
+ * `named`: number of the first ones that the query names.
+ */
+export function foundAnswer(
+  found: readonly FoundTool[],
+  { total, named }: { total: number; named: number }
+): SearchAnswer {
+  const shown = wholeOf(found, named)
+  const whole = found.filter((each) => shown.has(each))
+  const rest = found.filter((each) => !shown.has(each))
   const text = [
     ...whole.map(({ definition }) => definition),
     ...(rest.length === 0 ? [] : ['Further tools, short:', ...rest.map(({ read }) => lineOf(read))]),
@@ -42,7 +64,7 @@ export function foundAnswer(found: readonly FoundTool[], total: number): SearchA
       ? [`${total - found.length} more have a word of the query: be more precise, or raise "limit".`]
       : [])
   ]
-  const tools = found.map((each, i) => structuredTool(each, i < WHOLE_HITS))
+  const tools = found.map((each) => structuredTool(each, shown.has(each)))
   return { text: text.join('\n'), structured: `{"tools":[${tools.join(',')}],"total":${total}}` }
 }
 
