@@ -80,7 +80,6 @@ test('a name that a sentence can have does not put its tool first, unless it is 
   const videos = block('videos', [{ name: 'find_videos', description: 'Finds videos on YouTube' }])
   const blocks = [github, gitlab, videos, other]
   assert.equal(find(blocks, 'find videos about canals on YouTube').names[0], 'videos__find_videos')
-  assert.equal(find(blocks, 'open an issue of the e-mail repository').names[0], 'github__create_issue')
   assert.equal(find(blocks, 'e-mail').names[0], 'other__e-mail')
   assert.equal(find(blocks, 'file repository: createIssue').names[0], 'other__createIssue')
 })
