@@ -37,7 +37,7 @@ export interface ChildRegistry {
 export const MARK_VARIABLE = 'TOWPATH_STDIO_SESSION'
 
 /** Delay in which several ending trees share one read of the process table. */
-const SWEEP_DELAY_MS = 20
+const SWEEP_DELAY_MS = 100
 
 /** Creates the registry of children. `watch` starts the gateway's watchdog; all its marks begin with `prefix`. */
 export function createChildRegistry(watch: (prefix: string) => Watchdog): ChildRegistry {

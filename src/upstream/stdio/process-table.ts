@@ -46,6 +46,32 @@ export function entryOf(pid: number | string): ProcessEntry | undefined {
   }
 }
 
+/** Returns the pids of a process's children, of all its threads; null if the kernel does not list them. */
+function childrenOf(pid: number): number[] | null {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`)
+    const lists = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1'))
+    return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
+  } catch {
+    // one that has ended has none
+    return entryOf(pid) ? null : []
+  }
+}
+
+/** Returns a child and its descendants without reading the whole table; null if the kernel does not list children. */
+export function descendantsOf({ pid, start }: ChildIdentity): ProcessEntry[] | null {
+  const found: ProcessEntry[] = []
+  const add = (entry: ProcessEntry | undefined) => entry && entry.start >= start && found.push(entry)
+  add(entryOf(pid))
+  // the loop reaches entries that it adds
+  for (const entry of found) {
+    const children = childrenOf(entry.pid)
+    if (!children) return null
+    for (const child of children) add(entryOf(child))
+  }
+  return found
+}
+
 function listProcesses(): string[] | null {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name))

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerProcess } from './launcher.ts'
-import { readTableNow, signalEntry, treeOf } from './process-table.ts'
+import { descendantsOf, readTableNow, signalEntry, treeOf } from './process-table.ts'
 import type { ChildIdentity, ProcessEntry, ReadTable } from './process-table.ts'
 
 /** Wait after closing stdin, and after SIGTERM (security-model.md#child-process-isolation). */
@@ -80,19 +80,20 @@ export async function endTree(
   }
 
   // before any process ends: an orphan no longer shows its ancestors
-  await updateMembers()
+  const descendants = descendantsOf(belongings)
+  if (descendants) members = descendants
+  else await updateMembers()
   endInput(child)
-  if (isPatient) {
-    // wait for the group only: processes outside of it rarely read this stdin
-    await waitUntil(GRACE_MS, child, isGroupGone)
-    if (!(await isAllGone())) {
-      signal('SIGTERM')
-      await waitUntil(GRACE_MS, child, isAllGone)
-    }
+  // wait for the group only: processes outside of it rarely read this stdin
+  if (isPatient) await waitUntil(GRACE_MS, child, isGroupGone)
+  let isDone = await isAllGone()
+  if (isPatient && !isDone) {
+    signal('SIGTERM')
+    isDone = await waitUntil(GRACE_MS, child, isAllGone)
   }
-  for (let round = 0; round < MAX_ROUNDS && !(await isAllGone()); round++) {
+  for (let round = 0; round < MAX_ROUNDS && !isDone; round++) {
     signal('SIGKILL')
-    await waitUntil(round === 0 ? KILL_WAIT_MS : POLL_MS, child, isAllGone)
+    isDone = await waitUntil(round === 0 ? KILL_WAIT_MS : POLL_MS, child, isAllGone)
   }
   child.stdout.destroy()
   child.stderr.destroy()
