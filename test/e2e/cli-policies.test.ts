@@ -201,3 +201,71 @@ test('a table with mistakes is refused, and a case that cannot be decided has fa
     assert.match(ended.out + ended.err, text)
   }
 })
+
+const asking = `
+- name: ask
+  effect: approve
+  targets: { tools: [echo], annotations: { destructive: true } }
+  when: args.text == "risky"
+  approvers: { users: [user], groups: [sre] }
+  hold_ms: 0
+  valid_ms: 60000
+  uses: 2
+- name: sure
+  effect: confirm
+  targets: { tools: [whoami] }
+  without_elicitation: deny
+`
+
+test(
+  'policies that confirm and approve are applied, exported and tested with all their members',
+  { skip },
+  async (t) => {
+    const { cli, admin } = await start(t)
+    const folder = await write(cli, { 'policies/asking.yaml': asking })
+    assert.equal((await cli(['apply', '-f', folder])).code, 0)
+    assert.equal((await cli(['apply', '-f', folder, '-q'])).out, '', 'a second run changes nothing')
+    const stored = (await admin.get('/api/v0/policies')).body as { name: string }[]
+    const exported = join(cli.home, 'exported')
+    assert.equal((await cli(['export', '-d', exported])).code, 0)
+    for (const rule of parse(asking) as { name: string }[]) {
+      const file = JSON.parse(await readFile(join(exported, `policies/${rule.name}.json`), 'utf8'))
+      const found = stored.find(({ name }) => name === rule.name)
+      for (const [key, value] of Object.entries(rule)) {
+        assert.deepEqual([key, file[key], found![key as 'name']], [key, value, value])
+      }
+    }
+    assert.equal((await cli(['apply', '-f', exported, '-q'])).out, '', 'an export is what is there')
+    const cases = await write(
+      cli,
+      {
+        'cases.json': [
+          {
+            client: 'cli-a',
+            item: 'alpha__echo',
+            args: { text: 'risky' },
+            expect: { decision: 'approve', policy: 'ask' }
+          },
+          { client: 'cli-a', item: 'alpha__echo', args: { text: 'fine' }, expect: 'allow' },
+          { client: 'cli-a', item: 'alpha__whoami', expect: 'confirm' },
+          { client: 'cli-a', item: 'alpha__fail', expect: 'allow' }
+        ]
+      },
+      'cases'
+    )
+    const tested = await cli(['policy', 'test', join(cases, 'cases.json'), '--json'])
+    assert.deepEqual([tested.code, tested.json.passed, tested.json.failed], [0, 4, 0], tested.out)
+    const edited = asking.replace('valid_ms: 60000', 'valid_ms: 90000')
+    const changed = await cli(['apply', '-f', await write(cli, { 'policies/asking.yaml': edited })])
+    assert.match(changed.out, /~ policy ask\n {4}valid_ms: 60000 -> 90000/)
+    for (const [wrong, reason] of [
+      [asking.replace('uses: 2', 'uses: 0'), /"uses" must be >= 1/],
+      [asking.replace('hold_ms: 0', 'hold_ms: 240001'), /hold_ms/],
+      [asking.replace('effect: confirm', 'effect: allow'), /without_elicitation: only a rule/]
+    ] as const) {
+      const { code, err } = await cli(['apply', '-f', await write(cli, { 'p.yaml': wrong }, 'wrong')])
+      assert.equal(code, 2, err)
+      assert.match(err, reason)
+    }
+  }
+)

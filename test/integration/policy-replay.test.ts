@@ -135,6 +135,36 @@ test('without recorded arguments a replay says which calls it cannot decide, and
   assert.deepEqual([body.calls, body.changes], [0, []])
 })
 
+test('PO-11 trials and replays name the calls that will need a yes', async (t) => {
+  const { rest, policy, worker, mcp, k8s } = await startPolicyGateway(t, { TOWPATH_CALL_LOG_CONTENTS: 'on' })
+  const call = (namespace: string) =>
+    mcp.modern('tools/call', { name: 'k8s__restart_pod', arguments: { namespace } }, as(worker))
+  for (const namespace of ['dev', 'live', 'live']) await call(namespace)
+  await until('the calls are logged', async () => (await rest('GET', '/calls')).body.calls.length === 3)
+  const rule = { targets: { tools: ['restart_*'] }, when: 'args.namespace == "live"', hold_ms: 0 }
+  const replay = async (effect: string) =>
+    (await rest('POST', '/policies/replay', { with: [{ name: 'ask', effect, ...rule }] })).body
+  const simulate = async (effect: string, namespace: string) => {
+    const asked = { client: 'worker', kind: 'tool', name: 'k8s__restart_pod', args: { namespace } }
+    return (await rest('POST', '/policies/simulate', { ...asked, with: [{ name: 'ask', effect, ...rule }] })).body
+  }
+  for (const effect of ['approve', 'confirm'] as const) {
+    const { changes, denied, allowed } = await replay(effect)
+    assert.deepEqual([denied, allowed], [0, 0], JSON.stringify(changes))
+    assert.deepEqual(
+      (changes as ChangedCalls[]).map((each) => [each.change, each.item, each.calls]),
+      [[effect, 'restart_pod', 2]]
+    )
+    assert.equal((await simulate(effect, 'live')).decision, effect)
+    assert.equal((await simulate(effect, 'dev')).decision, 'allow')
+  }
+  await policy('ask', { effect: 'approve', ...rule })
+  const made = k8s.calls('tools/call').length
+  await call('live')
+  assert.equal(k8s.calls('tools/call').length, made)
+  assert.equal((await rest('GET', '/approvals?status=pending')).body.length, 1, 'trials and replays ask nobody')
+})
+
 test('PO-11 a replay decides by the OAuth client and the scopes that the caller had', async (t) => {
   const { gateway, api, policy, call } = await startPeopleGateway(t)
   await policy('all', { effect: 'allow', subjects: { groups: ['sre'] }, everyone: true })

@@ -1,3 +1,4 @@
+import { approvalMembers } from '../../domain/policy/input.ts'
 import { keySetProblem, toKeySet, type KeySet } from '../../domain/access/client-keys.ts'
 import { DEFAULT_SEARCH_LIMIT } from '../../domain/search/limits.ts'
 import { isObject } from '../../domain/is-object.ts'
@@ -103,7 +104,7 @@ function normaliseTeam({ name, members = [], groups = [] }: Members): Record<str
 
 function normalisePolicy({ enabled, mode, subjects, targets, ...value }: Members): Record<string, unknown> {
   return {
-    ...pick(value, ['name', 'effect', 'everyone', 'when', 'reason']),
+    ...pick(value, ['name', 'effect', 'everyone', 'when', 'reason', ...approvalMembers]),
     ...pick({ require_scopes: unique(value.require_scopes) }, ['require_scopes']),
     ...{ mode: mode ?? 'enforce', enabled: enabled !== false },
     ...{ subjects: membersOf(subjects), targets: membersOf(targets) }

@@ -13,7 +13,8 @@ export interface RuleInput extends ApprovalSettings {
   readonly reason?: string | undefined
 }
 
-const approvalMembers = ['approvers', 'hold_ms', 'valid_ms', 'uses', 'without_elicitation'] as const
+/** Members of a policy that only asking effects have. */
+export const approvalMembers = ['approvers', 'hold_ms', 'valid_ms', 'uses', 'without_elicitation'] as const
 
 /** Returns the members of an input that only asking effects have; undefined if there are none. */
 function approvalOf(input: RuleInput): ApprovalSettings | undefined {
