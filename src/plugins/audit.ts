@@ -17,6 +17,10 @@ const isForbidden = ({ cause }: Error) => cause instanceof UpstreamFailure && ca
  */
 const targetOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url ?? '(no such route)'}`
 
+/** True for the question with which each visit of the console begins, before anybody has signed in. */
+const isFirstQuestion = ({ routeOptions, headers }: FastifyRequest) =>
+  routeOptions.url === '/api/console/session' && headers.authorization === undefined && headers.cookie === undefined
+
 /** Records every refusal that is sent over HTTP in the audit log (security-model.md#audit). */
 export default fp(
   async (app) => {
@@ -25,7 +29,7 @@ export default fp(
       const denied = isForbidden(error)
       if (!refusalStatuses.has(error.statusCode ?? 500) && !denied) return
       // development mode refuses nobody: the route belongs to the other mode
-      if (error.code === ENTERPRISE_MODE_ONLY) return
+      if (error.code === ENTERPRISE_MODE_ONLY || isFirstQuestion(request)) return
       const { caller, address, id } = request
       ifAvailable(() => app.registry.recordRefusal)?.({
         actor: caller ? { kind: caller.kind, name: caller.name } : { kind: 'anonymous', name: 'anonymous' },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
+import { until } from '../until.ts'
 import { routesBelow, startConsole, viewers, type ViewerRole } from './console-helpers.ts'
 
 const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -108,4 +109,23 @@ test('CO-04 a write needs a page of the gateway and the token of the same sessio
   }
   assert.equal((await write({})).status, 200)
   assert.equal((await gateway.api('GET', '/servers/k8s')).body.enabled, false)
+})
+
+test('a first visit without a session is no refusal in the audit log; a wrong token or cookie is one', async (t) => {
+  const { gateway } = await startConsole(t)
+  const ask = async (headers: Record<string, string>) =>
+    (await fetch(`${gateway.url}/api/console/session`, { headers })).status
+  assert.equal(await ask({}), 401)
+  assert.equal(await ask({ cookie: 'towpath=wrong' }), 401)
+  assert.equal(await ask({ authorization: 'Bearer wrong' }), 401)
+  assert.equal((await fetch(`${gateway.url}/api/console/servers`)).status, 401)
+  const targets = await until('the refusals', async () => {
+    const { entries } = (await gateway.api('GET', '/audit?action=request.refused')).body
+    return entries.length >= 3 && entries.map(({ target }: { target: string }) => target)
+  })
+  assert.deepEqual(targets.toSorted(), [
+    'GET /api/console/servers',
+    'GET /api/console/session',
+    'GET /api/console/session'
+  ])
 })
