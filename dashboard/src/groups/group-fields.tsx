@@ -1,5 +1,5 @@
 import { Chevron } from '../ui/icons.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, NumberField } from '../ui/field.tsx'
 import { isName, NAME_RULE } from '../../../src/domain/names.ts'
 import { DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT } from '../../../src/domain/search/limits.ts'
 import { canBeBare, type Draft } from './draft.ts'
@@ -105,19 +105,15 @@ const SearchMode = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onCha
             />
           )}
         </Field>
-        <Field label="Hits of a query" note="optional" help={`${DEFAULT_SEARCH_LIMIT}, at most ${MAX_SEARCH_LIMIT}`}>
-          {(attributes) => (
-            <input
-              {...attributes}
-              class="in"
-              type="number"
-              min={1}
-              max={MAX_SEARCH_LIMIT}
-              value={draft.search_limit}
-              onInput={(event) => onChange({ ...draft, search_limit: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+        <NumberField
+          label="Hits of a query"
+          note="optional"
+          help={`${DEFAULT_SEARCH_LIMIT}, at most ${MAX_SEARCH_LIMIT}`}
+          min={1}
+          max={MAX_SEARCH_LIMIT}
+          value={draft.search_limit}
+          onInput={(search_limit) => onChange({ ...draft, search_limit })}
+        />
       </div>
     )}
   </>
@@ -145,30 +141,22 @@ const Limits = ({ draft, onChange }: Pick<GroupFieldsProps, 'draft' | 'onChange'
           />
         )}
       </Field>
-      <Field label="Result limit" note="optional" help="Tokens beyond which texts of results are cut">
-        {(attributes) => (
-          <input
-            {...attributes}
-            class="in"
-            type="number"
-            min={100}
-            value={draft.max_result_tokens}
-            onInput={(event) => onChange({ ...draft, max_result_tokens: event.currentTarget.value })}
-          />
-        )}
-      </Field>
-      <Field label="Token limit" note="optional" help="A larger group cannot be saved">
-        {(attributes) => (
-          <input
-            {...attributes}
-            class="in"
-            type="number"
-            min={1}
-            value={draft.max_tokens}
-            onInput={(event) => onChange({ ...draft, max_tokens: event.currentTarget.value })}
-          />
-        )}
-      </Field>
+      <NumberField
+        label="Result limit"
+        note="optional"
+        help="Tokens beyond which texts of results are cut"
+        min={100}
+        value={draft.max_result_tokens}
+        onInput={(max_result_tokens) => onChange({ ...draft, max_result_tokens })}
+      />
+      <NumberField
+        label="Token limit"
+        note="optional"
+        help="A larger group cannot be saved"
+        min={1}
+        value={draft.max_tokens}
+        onInput={(max_tokens) => onChange({ ...draft, max_tokens })}
+      />
     </div>
   </details>
 )

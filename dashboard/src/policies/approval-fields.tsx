@@ -6,7 +6,7 @@ import {
   type ApprovalSettings,
   type Approvers
 } from '../../../src/domain/policy/rule.ts'
-import { Field } from '../ui/field.tsx'
+import { Field, NumberField } from '../ui/field.tsx'
 import { approverLabels, type PolicyDraft } from './draft.ts'
 import { KindLists } from './kind-lists.tsx'
 
@@ -15,7 +15,7 @@ interface ApprovalFieldsProps {
   readonly onChange: (draft: PolicyDraft) => void
 }
 
-interface NumberFieldProps extends ApprovalFieldsProps {
+interface MemberFieldProps extends ApprovalFieldsProps {
   readonly label: string
   readonly help: string
   readonly member: 'hold_ms' | 'valid_ms' | 'uses'
@@ -25,32 +25,24 @@ interface NumberFieldProps extends ApprovalFieldsProps {
 }
 
 /** Number of a policy in the unit of people; an empty field stands for the default. */
-function NumberField({ draft, onChange, label, help, member, unit, max }: NumberFieldProps) {
+function MemberField({ draft, onChange, label, help, member, unit, max }: MemberFieldProps) {
   const value = draft[member]
   const set = (text: string) => {
     const { [member]: _old, ...rest } = draft
     onChange(text === '' ? rest : { ...rest, [member]: Math.round(Number(text) * unit) })
   }
   return (
-    <Field label={label} help={help}>
-      {(attributes) => (
-        <input
-          {...attributes}
-          class="in"
-          type="number"
-          min={member === 'hold_ms' ? 0 : 1}
-          max={max / unit}
-          placeholder={String(approvalDefaults[member] / unit)}
-          value={value === undefined ? '' : String(value / unit)}
-          onInput={(event) => onInput(event.currentTarget.value, set)}
-        />
-      )}
-    </Field>
+    <NumberField
+      {...{ label, help }}
+      min={member === 'hold_ms' ? 0 : 1}
+      max={max / unit}
+      placeholder={String(approvalDefaults[member] / unit)}
+      value={value === undefined ? '' : String(value / unit)}
+      onInput={(text) => {
+        if (text === '' || Number.isFinite(Number(text))) set(text)
+      }}
+    />
   )
-}
-
-const onInput = (text: string, set: (text: string) => void) => {
-  if (text === '' || Number.isFinite(Number(text))) set(text)
 }
 
 const withoutForms: Readonly<Record<(typeof withoutElicitation)[number], string>> = {
@@ -104,7 +96,7 @@ export function ApprovalFields({ draft, onChange }: ApprovalFieldsProps) {
         lists={approvers}
         onChange={setApprovers}
       />
-      <NumberField
+      <MemberField
         {...{ draft, onChange }}
         label="Seconds a call waits"
         help="Then the client is told to come back"
@@ -112,7 +104,7 @@ export function ApprovalFields({ draft, onChange }: ApprovalFieldsProps) {
         unit={1_000}
         max={holdMs}
       />
-      <NumberField
+      <MemberField
         {...{ draft, onChange }}
         label="Minutes a request and a yes count"
         help="A day at most"
@@ -120,7 +112,7 @@ export function ApprovalFields({ draft, onChange }: ApprovalFieldsProps) {
         unit={60_000}
         max={validMs}
       />
-      <NumberField
+      <MemberField
         {...{ draft, onChange }}
         label="Equal calls for one yes"
         help="Usually one"

@@ -39,3 +39,26 @@ export function Field({ label, note, help, error, wide, children }: FieldProps) 
     </div>
   )
 }
+
+interface NumberFieldProps extends Omit<FieldProps, 'children'> {
+  readonly min: number
+  readonly max?: number
+  readonly placeholder?: string
+  readonly value: string
+  readonly onInput: (text: string) => void
+}
+
+/** Labelled field of a number; its text is empty for none. */
+export const NumberField = ({ min, max, placeholder, value, onInput, ...field }: NumberFieldProps) => (
+  <Field {...field}>
+    {(attributes) => (
+      <input
+        {...attributes}
+        class="in"
+        type="number"
+        {...{ min, max, placeholder, value }}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    )}
+  </Field>
+)
