@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { createInputRequiredStore } from '../../src/mcp/input/input-required-store.ts'
 import { as, startPolicyGateway, type PolicyGateway } from './policy-helpers.ts'
 import { shownArguments } from '../../src/mcp/approvals/shown-arguments.ts'
-import { openSession, type Answer } from './mcp-helpers.ts'
+import { openSession, openStream, readAnswer, type Answer } from './mcp-helpers.ts'
+import { both, legacyBody } from './mcp-messages.ts'
+import { until } from '../until.ts'
 
 const rule = { effect: 'approve', targets: { servers: ['k8s'], tools: ['restart_pod'] }, hold_ms: 0 } as const
 const name = 'k8s__restart_pod'
@@ -168,6 +170,59 @@ test('a yes ends with its time, and with the token that made the call', async (t
   const access_token = 'another-token-of-the-same-client'
   assert.equal((await gateway.rest('PUT', '/clients/worker', { access_token })).status, 200)
   assert.equal(statusOf(await send('{"a":2}', '', access_token)), 'pending')
+  assert.equal(sent(gateway).length, 0)
+})
+
+test('AP-05 a yes from another session, to another question or of another form runs nothing', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  const { mcp, worker, rest } = gateway
+  await gateway.policy('ask', { ...rule, effect: 'confirm', without_elicitation: 'deny' })
+  const other = (await rest('POST', '/clients', { name: 'other', allowed_servers: ['*'] })).body.access_token as string
+  const headersOf = async (token: string) => ({
+    ...as(token),
+    ...(await openSession((params) => mcp.legacy('initialize', params, as(token)), '2025-11-25', { elicitation: {} })),
+    'content-type': 'application/json',
+    accept: both
+  })
+  const [own, second, foreign] = [await headersOf(worker), await headersOf(worker), await headersOf(other)]
+  const body = legacyBody('tools/call', { name, arguments: { a: 1 } }, 'x')
+  const stream = await openStream(t, mcp.url, { method: 'POST', headers: own, body })
+  type Message = { id?: unknown; method?: string; result?: { content: { text: string }[] } }
+  const messages = stream.messages as Message[]
+  const asked = await until('the question', () => messages.find(({ method }) => method === 'elicitation/create'))
+  const yes = { action: 'accept', content: { confirm: true } }
+  const answer = (id: unknown, result: object, headers: Record<string, string>) =>
+    mcp.send(JSON.stringify({ jsonrpc: '2.0', id, result }), headers)
+  for (const headers of [second, foreign, as(worker)]) await answer(asked!.id, yes, headers)
+  for (const id of ['x', 'towpath-confirm', String(asked!.id), null]) {
+    if (id !== asked!.id) await answer(id, yes, own)
+  }
+  assert.equal(sent(gateway).length, 0)
+  await answer(asked!.id, { action: 'accept', content: { confirm: 'true', Confirm: true } }, own)
+  const done = await until('the result', () => messages.find(({ id, result }) => id === 'x' && result))
+  assert.equal(done!.result!.content[0]!.text, 'not run: declined')
+  await answer(asked!.id, yes, own)
+  assert.equal(sent(gateway).length, 0)
+})
+
+test('AP-02 a yes at one endpoint counts at no other, and for no other server of the same name', async (t) => {
+  const gateway = await startPolicyGateway(t)
+  const { mcp, worker, rest, k8s } = gateway
+  await rest('POST', '/tool-groups', { name: 'all', included_servers: ['k8s'] })
+  await gateway.policy('ask', rule)
+  const at = async (path: string) => {
+    const headers = { 'content-type': 'application/json', accept: both, ...as(worker) }
+    const body = legacyBody('tools/call', { name, arguments: { a: 1 } })
+    return readAnswer(await fetch(new URL(path, mcp.url), { method: 'POST', headers, body }))
+  }
+  assert.equal(statusOf(await at('/mcp')), 'pending')
+  await approveAll(gateway)
+  assert.equal(statusOf(await at('/v0/groups/all/mcp')), 'pending')
+  // a server that goes and comes back under its name is another one
+  const { url } = k8s
+  assert.equal((await rest('DELETE', '/servers/k8s')).status, 204)
+  assert.equal((await rest('POST', '/servers', { name: 'k8s', transport: 'streamable_http', url })).status, 201)
+  assert.equal(statusOf(await at('/mcp')), 'pending')
   assert.equal(sent(gateway).length, 0)
 })
 
