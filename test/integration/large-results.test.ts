@@ -215,7 +215,7 @@ test('a text is not read at another endpoint, nor once its tool is out of the sc
     const { result, error } = await ask(endpoint, 'resources/read', { uri: `${uri}?bytes=10` })
     // a group of which a client may use nothing does not exist for it
     const { code } = error ?? {}
-    if (!result) assert.ok(code === -32002 || /does not exist/.test(String(error)), JSON.stringify(error))
+    if (!result) assert.ok(code === -32002 || /does not exist/.test(JSON.stringify(error)), JSON.stringify(error))
     return result !== undefined
   }
   assert.deepEqual([await isRead(), await isRead('/v0/groups/h/mcp'), await isRead('/mcp')], [true, false, false])

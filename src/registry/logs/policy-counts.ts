@@ -101,7 +101,7 @@ export function createPolicyCounts(db: Db, onError: (error: unknown) => void): P
   let isClosed = false
 
   const schedule = (delayMs: number) => {
-    if (!isClosed) timer ??= setTimeout(flush, delayMs).unref()
+    if (!isClosed) timer ??= setTimeout(() => void flush(), delayMs).unref()
   }
   const flush = () => {
     timer = undefined

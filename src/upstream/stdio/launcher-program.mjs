@@ -39,7 +39,7 @@ async function start({ id, file, args, ...options }) {
   }
 }
 
-process.on('message', start)
+process.on('message', (message) => void start(message))
 process.on('disconnect', () => {
   rmSync(dirname(path), { recursive: true, force: true })
   process.exit()
