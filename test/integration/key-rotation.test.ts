@@ -129,10 +129,9 @@ for (const engine of engines) {
     // results are kept for an hour, under a key that is derived: they need no other
     const { rows } = await sql<{ table: string; column: string }>`
       select table_name as table, column_name as column from information_schema.columns
-      where table_schema = 'public' and data_type = 'bytea' and column_name not in ('canary', 'hash', 'state_hash')
-        and (table_name, column_name) not in (('session_ends', 'mark'), ('catalogue', 'entries'), ('oauth_records', 'grant_hash'),
-          ('oauth_records', 'uid_hash'), ('oauth_records', 'user_code_hash'),
-          ('approvals', 'digest'), ('approvals', 'caller_credential'), ('results', 'sealed'))
+      where table_schema = 'public' and data_type = 'bytea' and column_name !~ '(^|_)hash$'
+        and (table_name, column_name) not in (('gateway', 'canary'), ('session_ends', 'mark'), ('catalogue', 'entries'),
+          ('approvals', 'digest'), ('approvals', 'caller_credential'), ('results', 'sealed'), ('embeddings', 'vector'))
       order by 1, 2`.execute(store.db)
     const listed = encryptedColumns.map(({ table, column }) => ({ table, column }))
     assert.deepEqual(
