@@ -8,6 +8,20 @@ function createKeyStartFold(): (key: string) => string {
   return (key) => foldKey(key.split('\0', 1)[0]!)
 }
 
+/** Programs that copy members one by one read the members of this one as those of the object around it. */
+export const PROTOTYPE = '__proto__'
+
+function hasPrototype(text: string): boolean {
+  // most texts have neither the name nor an escape that could spell it
+  if (!text.includes(PROTOTYPE) && !text.includes('\\u')) return false
+  let isFound = false
+  hasDuplicateMembers(text, (key) => {
+    isFound ||= key === PROTOTYPE
+    return key
+  })
+  return isFound
+}
+
 /** Returns true if some object in valid JSON text names a member twice for some parser, or its keys are too long to tell. */
 export function hasAmbiguousMembers(text: string): boolean {
   try {
@@ -21,6 +35,7 @@ export function hasAmbiguousMembers(text: string): boolean {
 
 /** Returns why parsers could read the arguments of a call in two ways; undefined if they could not. */
 export function ambiguityOf(args: string): string | undefined {
+  if (hasPrototype(args)) return `A member of the arguments is named "${PROTOTYPE}".`
   if (hasAmbiguousMembers(args)) return 'A member of the arguments is given more than once.'
   return hasInexactNumber(args) ? 'A number of the arguments is too large, or has too many digits.' : undefined
 }

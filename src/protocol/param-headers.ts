@@ -142,11 +142,14 @@ export function mismatchedHeader(
   return undefined
 }
 
-/** Returns the caller's `Mcp-Param-*` headers that no annotation declares; they are forwarded unchanged. */
+/** Programs behind CGI, WSGI and the like read both characters alike. */
+const foldHeader = (name: string) => name.replaceAll('_', '-')
+
+/** Returns the caller's `Mcp-Param-*` headers that no annotation declares, in any spelling; they are forwarded unchanged. */
 export function otherParamHeaders({ headers }: ParamHeaders, given: IncomingHttpHeaders): string[] {
   const others: string[] = []
   for (const name in given) {
-    if (!name.startsWith(PREFIX) || headers.some(({ header }) => header === name)) continue
+    if (!name.startsWith(PREFIX) || headers.some(({ header }) => foldHeader(header) === foldHeader(name))) continue
     const value = given[name]
     if (typeof value === 'string') others.push(name, value)
   }

@@ -125,6 +125,8 @@ export interface Approvals {
 
 /** Serialises new requests, so that the limits are exact. */
 const LIMITS_LOCK = 7_203_410
+/** Time for which a request that its caller has cancelled counts as one that waits: it stays in the database for long. */
+const CANCELLED_S = 900
 /** A replica may not know a new rule yet. */
 const RULE_GRACE_S = 10
 
@@ -188,11 +190,15 @@ async function end(trx: Db, condition: ReturnType<typeof sql<boolean>>): Promise
 }
 
 async function limitReached(db: Db, { kind, name }: Actor): Promise<ApprovalLimit | undefined> {
-  const { rows } = await sql<{ own: number; total: number }>`
-    select count(*) filter (where caller_kind = ${kind} and caller = ${name})::int as own, count(*)::int as total
+  const { rows } = await sql<{ own: number; total: number; cancelled: number }>`
+    select count(*) filter (where caller_kind = ${kind} and caller = ${name})::int as own, count(*)::int as total, (
+      select count(*)::int from approvals
+      where caller_kind = ${kind} and caller = ${name} and status = 'expired' and task and runner is null
+        and ended_at is not null and at > now() - make_interval(secs => ${CANCELLED_S})
+    ) as cancelled
     from approvals where status = 'pending' and expires_at > now()`.execute(db)
-  const { own, total } = rows[0]!
-  if (own >= APPROVAL_LIMITS.pendingPerCaller) return 'caller'
+  const { own, total, cancelled } = rows[0]!
+  if (own + cancelled >= APPROVAL_LIMITS.pendingPerCaller) return 'caller'
   return total >= APPROVAL_LIMITS.pending ? 'gateway' : undefined
 }
 

@@ -243,3 +243,13 @@ test('a running call of a task ends with its cancellation, and the answer after 
     ['failed', { code: -32603, message: 'interrupted; it may have run' }]
   )
 })
+
+test('a caller that cancels its own tasks does not ask without end: each would stay in the database for long', async (t) => {
+  const { start, send, rest, worker, alice } = await setUp(t)
+  for (let n = 0; n < 20; n++) {
+    const { handle } = taskOf(await start({ n }))
+    assert.equal((await send('/mcp', 'tasks/cancel', { taskId: handle }, worker)).body.error, undefined)
+  }
+  assert.match((await start({ n: 20 })).body.result.content[0].text, /too many are waiting/)
+  assert.equal((await rest('POST', '/tools/invoke', { name }, alice)).body.approval.status, 'pending')
+})

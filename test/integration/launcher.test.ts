@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { createLauncher, type LaunchOptions } from '../../src/upstream/stdio/launcher.ts'
 import { findProcesses } from '../e2e/process-tree.ts'
-import { addCleanup } from '../store.ts'
+import { addCleanup, tempDir } from '../store.ts'
 import { until } from '../until.ts'
 
 const script = (code: string): LaunchOptions => ({
@@ -124,4 +125,34 @@ test('the launcher ends when it is idle and when it is closed, and leaves no fil
   process.kill(-child.pid, 'SIGKILL')
   await assert.rejects(launcher.start(script('exit 0')), /closed/)
   await until('the folders are gone', () => folders() <= before)
+})
+
+/** Runs `work` with another temporary folder. */
+async function withTemporary(t: TestContext, folder: string, work: () => Promise<void>) {
+  const before = process.env.TMPDIR
+  addCleanup(t, () => {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  })
+  process.env.TMPDIR = folder
+  await work()
+}
+
+test('a temporary folder with a long path, or a relative one, starts processes all the same', async (t) => {
+  const long = join(await tempDir(t), 'x'.repeat(100))
+  mkdirSync(long)
+  for (const folder of [long, relative(process.cwd(), await tempDir(t))])
+    await withTemporary(t, folder, async () => {
+      const child = await startLauncher(t).start({ ...script('echo started'), cwd: '/' })
+      assert.equal(await text(child.stdout), 'started\n', folder)
+    })
+  // the path of a socket that is cut lies outside of the private folder
+  assert.deepEqual(readdirSync(long), [])
+})
+
+test('a temporary folder that cannot be used is named', async (t) => {
+  const launcher = startLauncher(t)
+  await withTemporary(t, '/nowhere/at/all', () =>
+    assert.rejects(launcher.start(script('exit 0')), /no folder can be made in \/nowhere\/at\/all \(ENOENT\): TMPDIR/)
+  )
 })

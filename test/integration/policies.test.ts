@@ -228,6 +228,13 @@ test('PO-05 arguments that can be read in two ways, or are nested too deep, are 
       [true, 'A member of the arguments is given more than once.']
     )
   }
+  for (const args of ['{"a":"ok","__proto__":{"b":1}}', '{"a":"ok","b":[{"\\u005f_proto__":{}}]}']) {
+    const { result } = (await call(args)).body
+    assert.deepEqual(
+      [result?.isError, result?.content[0].text],
+      [true, 'A member of the arguments is named "__proto__".']
+    )
+  }
   for (const number of ['9007199254740993', '5.00000000000000001']) {
     const { result } = (await call(`{"a":"ok","n":${number}}`)).body
     const text = 'A number of the arguments is too large, or has too many digits.'

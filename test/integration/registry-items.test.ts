@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { fingerprintOf } from '../../src/domain/definitions/canonical.ts'
 import type { UpstreamOffer } from '../../src/registry/model/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { engines, freshPlace, startRegistry } from '../store.ts'
@@ -277,3 +278,28 @@ const createWith = (registry: Registry, offer: UpstreamOffer) =>
 
 const enabledOf = (items: readonly { kind: string; name: string; enabled: boolean }[]) =>
   items.filter((item) => item.enabled).map(({ kind, name }) => `${kind} ${name}`)
+
+test('lists of megabytes are compared without holding the event loop', async (t) => {
+  const registry = await startRegistry(t, await freshPlace(t, engines.at(-1)!))
+  await follow(registry)
+  const items = Array.from({ length: 1_000 }, (_, i) => {
+    const name = `t${i}`
+    return {
+      kind: 'tool',
+      name,
+      definition: JSON.stringify({ name, inputSchema: { x: Array(3_000).fill(i) } })
+    } as const
+  })
+  const startedAt = performance.now()
+  for (const { kind, definition } of items) fingerprintOf(kind, definition)
+  const wholeMs = performance.now() - startedAt
+  let longestMs = 0
+  let last = performance.now()
+  const timer = setInterval(() => {
+    longestMs = Math.max(longestMs, performance.now() - last)
+    last = performance.now()
+  }, 5)
+  await createWith(registry, offerOf(items))
+  clearInterval(timer)
+  assert.ok(longestMs < wholeMs / 2, `held for ${longestMs} ms, of ${wholeMs} ms`)
+})

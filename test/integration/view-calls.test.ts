@@ -71,7 +71,13 @@ test('an enum takes its values alone, on every way', async (t) => {
     }
   }
   const { origin } = new URL(gateway.mcp.url)
-  for (const args of ['{"b":-0}', '{"b":1,"b":2}', '{"b":1,"B":2}', '{"b":1.000000000000000000001}']) {
+  for (const args of [
+    '{"b":-0}',
+    '{"b":1,"b":2}',
+    '{"b":1,"B":2}',
+    '{"b":1.000000000000000000001}',
+    '{"__proto__":{"b":2}}'
+  ]) {
     const body = legacyBody('tools/call', { name: add, arguments: 'ARGS' }).replace('"ARGS"', args)
     const answer = await readAnswer(await fetch(`${origin}/v0/groups/g/mcp`, { method: 'POST', headers: json, body }))
     assert.equal(answer.body.error?.code, -32602, args)

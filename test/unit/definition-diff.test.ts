@@ -77,4 +77,8 @@ test('hostile texts are compared and indented in bounded time', () => {
   assert.equal(diffRows(long, `${long}b`).length, 1)
   assert.ok(diffRows('x\n'.repeat(50_000), 'y\n'.repeat(50_000)).length >= 50_000)
   assert.ok(indentJson('['.repeat(5_000) + ']'.repeat(5_000)).length > 0)
+  const lines = (mark: string) => Array.from({ length: 250 }, (_, i) => `${mark}${i} ${`${mark} `.repeat(990)}${mark}`)
+  const startedAt = process.cpuUsage().user
+  assert.equal(diffRows(lines('a').join('\n'), lines('b').join('\n')).length, 250)
+  assert.ok(process.cpuUsage().user - startedAt < 2_000_000, 'the words of all lines together have a limit')
 })

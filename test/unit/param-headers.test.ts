@@ -105,6 +105,10 @@ test('a missing, wrong, surplus or malformed header is named with what the body 
 test('parameters that no annotation names pass as they came', () => {
   const headers = { 'mcp-param-region': 'a', 'mcp-param-trace': 'x', 'mcp-name': 't', accept: '*/*' }
   assert.deepEqual(otherParamHeaders(good, headers), ['mcp-param-trace', 'x'])
+  assert.deepEqual(otherParamHeaders(good, { 'mcp-param-page_size': '9', 'mcp-param-a_b': 'x' }), [
+    'mcp-param-a_b',
+    'x'
+  ])
 })
 
 test('annotations are taken out at any depth, everything else stays byte for byte', () => {

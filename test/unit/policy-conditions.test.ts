@@ -105,3 +105,12 @@ test('the host of a URL is what every program finds in it, and fails for other t
   ])
     assert.throws(() => evaluate('host(args.url) == "good.com"', { url }), JSON.stringify(url))
 })
+
+test('an expression that takes a cube of time, or looks up a time zone for each element, is no condition', () => {
+  for (const text of ['duration(args.ttl) < duration("1h")', 'duration(tool.name) < duration("1h")'])
+    assert.throws(() => compile(text), /"duration" can only be used with a literal text \(at character 1\)/, text)
+  const zoned = 'args.hours.exists(each, now.getHours("Europe/Berlin") == each)'
+  assert.throws(() => compile(zoned), /"getHours" cannot be used with a time zone inside of a loop/)
+  assert.ok(evaluate('now - duration("1h") < now && now.getHours("Europe/Berlin") == 4'))
+  assert.ok(evaluate('args.hours.exists(each, now.getHours() == each)', { hours: [3] }))
+})

@@ -18,10 +18,13 @@ export function createSkillFolders(items: readonly Pick<StoredItem, 'kind' | 'na
   const skills = items.filter(({ kind }) => kind === 'skill')
   if (skills.length === 0) return none
   const roots = new Map<string, boolean>()
+  // a URI can have thousands of parts, each of which would be a search for a long text
+  const lengths = new Set<number>()
   const disabledSchemes = new Set<string>()
   for (const { name, enabled } of skills) {
     const { scheme, path } = looseUri(skillRootOf(name) ?? name)
     const root = `${scheme}:${path}`
+    lengths.add(path.length)
     roots.set(root, enabled || roots.get(root) === true)
     if (!enabled) disabledSchemes.add(scheme)
   }
@@ -32,6 +35,7 @@ export function createSkillFolders(items: readonly Pick<StoredItem, 'kind' | 'na
       if (disabledSchemes.has(scheme) && isEvasiveUri(uri)) return 'disabled'
       let found: 'disabled' | undefined
       for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
+        if (!lengths.has(end)) continue
         const isEnabled = roots.get(`${scheme}:${path.slice(0, end)}`)
         if (isEnabled) return 'enabled'
         if (isEnabled === false) found = 'disabled'

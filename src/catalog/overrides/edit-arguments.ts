@@ -1,6 +1,7 @@
 import type { ArgumentOverride } from '../../domain/overrides/tool-overrides.ts'
 import { hasInexactNumber } from '../../json/numbers.ts'
 import { members, type Member } from '../../json/json.ts'
+import { PROTOTYPE } from '../../protocol/ambiguity.ts'
 import { createKeyFold, LongKeysError } from '../../protocol/jsonrpc.ts'
 
 /** The arguments of a call do not fit what the endpoint shows of the tool (groups.md#arguments). */
@@ -70,6 +71,7 @@ export function compileArguments(
     const given = new Set<string>()
     const fold = createKeyFold()
     for (const { key, start, end } of found) {
+      if (key === PROTOTYPE && !rules.has(key)) throw refuse(key, 'cannot be sent to this endpoint')
       const rule = rules.get(key)
       if (rule === undefined) {
         const meant = folded.get(fold(key)) ?? folded.get(fold(key.split('\0', 1)[0]!))

@@ -13,6 +13,7 @@ import type { Catalog, CatalogServer } from '../../catalog/catalog.ts'
 import { splitNamedAddress } from '../../catalog/resource-uris.ts'
 import { definitionPolicyOf } from '../../catalog/served-definitions.ts'
 import { invalid, notFound } from '../../lib/errors.ts'
+import { createTimeSlice } from '../../lib/time-slice.ts'
 import type { CallObservation } from '../../observe/observation.ts'
 import type { StoredDefinition } from '../../registry/model/model.ts'
 import type { Registry } from '../../registry/registry.ts'
@@ -33,8 +34,8 @@ export type HeldCounts = Readonly<Record<'new' | 'changed' | 'rejected', number>
 
 /** Review of definitions (pinned-definitions.md). Methods throw or reject with AppError. */
 export interface Definitions {
-  /** Returns a page of definitions, sorted by server, kind and name. 400 for a malformed cursor, 404 for a server. */
-  list(query: DefinitionQuery): DefinitionPage
+  /** Resolves with a page of definitions, sorted by server, kind and name. 400 for a malformed cursor, 404 for a server. */
+  list(query: DefinitionQuery): Promise<DefinitionPage>
   /** Accepts definitions, all or none. 404, 409 if one has changed since it was seen. */
   accept(caller: Caller, seen: readonly SeenDefinition[]): Promise<void>
   /** Takes definitions out of sight until they change again. 404, 409. */
@@ -227,8 +228,10 @@ export function createDefinitions(
   const targetOf = (seen: readonly SeenDefinition[]) => [...new Set(seen.map(({ server }) => server))].join(', ')
 
   return {
-    list({ state = 'held', server: only, cursor }) {
+    async list({ state = 'held', server: only, cursor }) {
       const after = cursor === undefined ? undefined : decodeCursor(cursor)
+      const current = catalog()
+      const slice = createTimeSlice()
       const items: Definition[] = []
       let size = 0
       for (const server of serversOf(only)) {
@@ -244,7 +247,9 @@ export function createDefinitions(
             const end: Position = [last.server, definitionKinds.indexOf(last.kind), last.name]
             return { items, next_cursor: encodeCursor(end) }
           }
-          const definition = definitionOf(catalog(), server, entry, byDefault)
+          // texts of servers are searched, which takes long for long ones
+          if (slice.isOver) await slice.next()
+          const definition = definitionOf(current, server, entry, byDefault)
           size += JSON.stringify(definition).length
           items.push(definition)
         }

@@ -170,7 +170,7 @@ function warningsOfText(member: string, json: string, otherTools: Pick<ReadonlyS
   const whole = stringsIn(json)
   const text = ends(whole)
   // one character may become eighteen
-  const folded = fold(text).slice(0, 2 * MAX_SEARCHED)
+  const folded = fold(text.normalize('NFKC').slice(0, 2 * MAX_SEARCHED)).slice(0, 2 * MAX_SEARCHED)
   const isText = !named.has(member)
   const namesOther = () =>
     text.match(nameAt)?.some((name) => isDistinctive(name) && otherTools.has(name.replace(/[.-]+$/, '')))

@@ -15,13 +15,20 @@ export interface DiffRow {
   readonly after: readonly DiffPiece[] | undefined
 }
 
-/** Cells of the table of the longest common subsequence; beyond this size everything counts as changed. */
+/** Cells of the tables of the longest common subsequence; beyond these everything counts as changed. */
 const MAX_CELLS = 4_000_000
+/** The same for the words of all lines together: a server chooses how many long lines there are. */
+const MAX_WORD_CELLS = 16_000_000
+
+/** Cells that may still be computed. */
+interface Budget {
+  cells: number
+}
 
 type Edit = readonly [change: DiffLine['change'], text: string]
 
 /** Compares two lists of texts; what was removed comes before what was added. */
-function editsOf(a: readonly string[], b: readonly string[]): Edit[] {
+function editsOf(a: readonly string[], b: readonly string[], budget: Budget): Edit[] {
   let start = 0
   while (start < a.length && start < b.length && a[start] === b[start]) start++
   let end = 0
@@ -29,15 +36,17 @@ function editsOf(a: readonly string[], b: readonly string[]): Edit[] {
   const same = (text: string): Edit => ['same', text]
   return [
     ...a.slice(0, start).map(same),
-    ...changed(a.slice(start, a.length - end), b.slice(start, b.length - end)),
+    ...changed(a.slice(start, a.length - end), b.slice(start, b.length - end), budget),
     ...a.slice(a.length - end).map(same)
   ]
 }
 
-function changed(a: readonly string[], b: readonly string[]): Edit[] {
-  if (a.length * b.length > MAX_CELLS) {
+function changed(a: readonly string[], b: readonly string[], budget: Budget): Edit[] {
+  const cells = a.length * b.length
+  if (cells > Math.min(MAX_CELLS, budget.cells)) {
     return [...a.map((text): Edit => ['removed', text]), ...b.map((text): Edit => ['added', text])]
   }
+  budget.cells -= cells
   const width = b.length + 1
   const lengths = new Uint32Array((a.length + 1) * width)
   for (let i = a.length - 1; i >= 0; i--) {
@@ -64,7 +73,7 @@ function changed(a: readonly string[], b: readonly string[]): Edit[] {
 
 /** Compares two texts by line; removed lines come before added ones. */
 export const diffLines = (before: string, after: string): DiffLine[] =>
-  editsOf(before.split('\n'), after.split('\n')).map(([change, text]) => ({ change, text }))
+  editsOf(before.split('\n'), after.split('\n'), { cells: MAX_CELLS }).map(([change, text]) => ({ change, text }))
 
 /** Words, runs of blanks, and single other characters */
 const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}_]+|\s+|./gsu) ?? []
@@ -84,8 +93,8 @@ function joined(pieces: readonly DiffPiece[]): DiffPiece[] {
 }
 
 /** Compares two lines by word. */
-function diffWords(before: string, after: string): { before: DiffPiece[]; after: DiffPiece[] } {
-  const edits = editsOf(wordsOf(before), wordsOf(after))
+function diffWords(before: string, after: string, budget: Budget): { before: DiffPiece[]; after: DiffPiece[] } {
+  const edits = editsOf(wordsOf(before), wordsOf(after), budget)
   const side = (own: DiffLine['change']) =>
     joined(
       edits.flatMap(([change, text]) =>
@@ -98,12 +107,13 @@ function diffWords(before: string, after: string): { before: DiffPiece[]; after:
 /** Compares two texts in two columns, by line and within changed lines by word. */
 export function diffRows(before: string, after: string): DiffRow[] {
   const rows: DiffRow[] = []
+  const budget = { cells: MAX_WORD_CELLS }
   let removed: string[] = []
   let added: string[] = []
   const flush = () => {
     for (let at = 0; at < Math.max(removed.length, added.length); at++) {
       const [old, now] = [removed[at], added[at]]
-      if (old !== undefined && now !== undefined) rows.push(diffWords(old, now))
+      if (old !== undefined && now !== undefined) rows.push(diffWords(old, now, budget))
       else {
         const only = (text: string | undefined) => (text === undefined ? undefined : [{ text, isChanged: true }])
         rows.push({ before: only(old), after: only(now) })

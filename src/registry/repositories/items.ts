@@ -3,9 +3,12 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { findServer, revisionColumns, type WriteContext } from './context.ts'
 import { instructionsDefinition } from '../../domain/definitions/canonical.ts'
+import { createTimeSlice } from '../../lib/time-slice.ts'
+import { createTurnQueue } from '../../lib/turn-queue.ts'
 import type { ItemKind, OfferedItem, UpstreamOffer } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
 import {
+  canonicalOf,
   createComparison,
   isNewlyHeld,
   keyOf,
@@ -70,7 +73,7 @@ export async function storeItems(
   const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null
   const before = (item: DefinitionRef) => known.get(keyOf(item))
   const compare = createComparison(known.size === 0, pins)
-  const read = new Map([...positioned].map(([key, item]) => [key, compare(item, known.get(key))]))
+  const read = await compareAll(positioned, (key, item) => compare(item, known.get(key)))
   const readOf = (item: DefinitionRef) => read.get(keyOf(item))!
   const isSettled = (item: PositionedItem) =>
     before(item)!.state === readOf(item).state && before(item)!.pinned === readOf(item).pinned
@@ -113,6 +116,21 @@ export async function storeItems(
           },
     isFirst: known.size === 0
   }
+}
+
+/** Compares each item, a few milliseconds per turn of the event loop: the lists of a server may have megabytes. */
+async function compareAll(
+  items: ReadonlyMap<string, PositionedItem>,
+  compare: (key: string, item: PositionedItem) => ReadDefinition
+): Promise<Map<string, ReadDefinition>> {
+  // a queue of its own: all writers wait for this one
+  const slice = createTimeSlice(() => performance.now(), createTurnQueue())
+  const read = new Map<string, ReadDefinition>()
+  for (const [key, item] of items) {
+    if (slice.isOver) await slice.next()
+    read.set(key, compare(key, item))
+  }
+  return read
 }
 
 /** Returns the fingerprints of all currently listed items. */
@@ -212,6 +230,15 @@ const readStoredItems = (db: Db, serverId: string) =>
     .orderBy('position')
     .execute()
 
+const digestOf = (definition: string) => createHash('sha256').update(definition).digest('hex')
+
+/**
+ * Makes the fingerprints of a definition before it is stored: lists can have megabytes, and other writers wait while
+ * they are stored.
+ */
+export const prepareItem = ({ kind, definition }: OfferedItem): void =>
+  void canonicalOf(kind, definition, digestOf(definition))
+
 /** Assigns positions, counted per kind. Of items with the same kind and name, the first is used. */
 function assignPositions(
   offered: readonly (OfferedItem | Omit<PositionedItem, 'position' | 'fingerprint'>)[]
@@ -222,7 +249,7 @@ function assignPositions(
     if (positioned.has(keyOf(item))) continue
     const position = counts.get(item.kind) ?? 0
     counts.set(item.kind, position + 1)
-    const fingerprint = createHash('sha256').update(item.definition).digest('hex')
+    const fingerprint = digestOf(item.definition)
     positioned.set(keyOf(item), { ...item, position, fingerprint })
   }
   return positioned

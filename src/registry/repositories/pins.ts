@@ -4,6 +4,7 @@ import {
   type DefinitionKind,
   type DefinitionState
 } from '../../domain/definitions/kinds.ts'
+import { LRUCache } from 'lru-cache'
 import { sql } from 'kysely'
 import { fingerprintOf } from '../../domain/definitions/canonical.ts'
 import { originOf } from '../../domain/network/upstream-url.ts'
@@ -36,6 +37,19 @@ export interface ReadDefinition {
   readonly state: DefinitionState
 }
 
+/** Canonical fingerprints of texts that were read lately: one of 64 MB takes seconds. */
+const canonicals = new LRUCache<string, string>({ max: 50_000 })
+
+/** Returns the canonical fingerprint of a definition, made once per text. `digest`: SHA-256 of the text. */
+export function canonicalOf(kind: DefinitionKind, definition: string, digest: string): string {
+  const key = `${kind} ${digest}`
+  const known = canonicals.get(key)
+  if (known !== undefined) return known
+  const made = fingerprintOf(kind, definition)
+  canonicals.set(key, made)
+  return made
+}
+
 /**
  * Returns a function that compares a definition with what is accepted of it (pinned-definitions.md#baseline). `isFirst`:
  * nothing of the server is known, so everything is accepted. `pins`: exactly these are accepted instead.
@@ -48,7 +62,7 @@ export function createComparison(isFirst: boolean, pins: Pins | undefined) {
   ): ReadDefinition => {
     // the same bytes need not be parsed again
     const isSame = known?.fingerprint === ref.fingerprint
-    const canonical = isSame ? known.canonical : fingerprintOf(ref.kind, ref.definition)
+    const canonical = isSame ? known.canonical : canonicalOf(ref.kind, ref.definition, ref.fingerprint)
     const given = pins !== undefined && Object.hasOwn(pins, keyOf(ref)) ? pins[keyOf(ref)]! : undefined
     const pinned = given ?? known?.pinned ?? (isBaseline ? canonical : null)
     if (pinned === canonical) return { canonical, pinned, state: 'accepted' }

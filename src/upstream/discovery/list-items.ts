@@ -10,6 +10,7 @@ import { JsonError, members, skipSpace, skipValue, valueOf } from '../../json/js
 import { Payload } from '../../json/payload.ts'
 import { withoutLoneSurrogates } from '../../json/surrogates.ts'
 import { createTimeSlice } from '../../lib/time-slice.ts'
+import { prepareItem } from '../../registry/repositories/items.ts'
 import { Call, methodNotFound, type Answer, type Sink } from '../transport/call.ts'
 import type { Connection } from '../transport/connection.ts'
 import { UpstreamFailure, badResponse } from '../../protocol/upstream-failure.ts'
@@ -187,7 +188,9 @@ function createCollection(list: ListKind, warn: (text: string) => void, leftOutL
     if (problem !== undefined) return leaveOut(name, problem)
     if (items.size === maxOf(list)) return leaveOut(name, tooMany(list))
     names.add(key)
-    items.set(name, { kind: list.kind, name, definition })
+    const item = { kind: list.kind, name, definition }
+    prepareItem(item)
+    items.set(name, item)
   }
   return {
     items,

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { access, chmod, chown, constants, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { isAbsolute, join, resolve } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
@@ -82,9 +82,22 @@ export interface ProcessIdentity {
   readonly gid: number | undefined
 }
 
+/** Creates a folder that only the gateway's user can enter. Rejects with UpstreamFailure if `parent` takes none. */
+export async function makeFolder(parent = tmpdir()): Promise<string> {
+  try {
+    return await mkdtemp(resolve(parent, `${PRODUCT}-`))
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    throw startFailure(
+      `no folder can be made in ${parent} (${code}): TMPDIR must name one that the gateway can write to`,
+      error
+    )
+  }
+}
+
 /** Creates a temporary folder that only the child's user can enter. */
 export async function createFolder({ uid, gid }: ProcessIdentity): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), `${PRODUCT}-`))
+  const folder = await makeFolder()
   if (uid === undefined) return folder
   // without the right to change the owner, open the folder to all users, as its parent is
   await chown(folder, uid, gid ?? uid).catch(() => chmod(folder, 0o1777))

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PRODUCT } from '../../domain/product.ts'
 import { noop } from '../../lib/noop.ts'
+import { makeFolder } from './command.ts'
 
 /** A program to start, in a session of its own. */
 export interface LaunchOptions {
@@ -108,6 +109,16 @@ const endLater = (child: StartedProcess, { exitCode = null, signalCode = null }:
 
 const socketIn = (folder: string) => join(folder, 'launcher')
 
+/** Bytes of the path of a socket: one less than macOS takes, four less than Linux. */
+const MAX_SOCKET_PATH = 103
+
+/** Returns where the folder of the socket is made: `/tmp` if the path would be too long in the temporary folder. */
+function socketParent(): string {
+  const parent = tmpdir()
+  const path = socketIn(join(parent, `${PRODUCT}-XXXXXX`))
+  return Buffer.byteLength(path) > MAX_SOCKET_PATH ? '/tmp' : parent
+}
+
 /** A start that has not been answered. */
 interface PendingStart {
   readonly streams: (Socket | undefined)[]
@@ -145,7 +156,7 @@ class RunningLauncher {
   }
 
   static async start(): Promise<RunningLauncher> {
-    const folder = await mkdtemp(join(tmpdir(), `${PRODUCT}-`))
+    const folder = await makeFolder(socketParent())
     try {
       const server = createServer({ noDelay: false })
       server.listen(socketIn(folder)).unref()
