@@ -85,6 +85,8 @@ test(
     await rest(app, 'POST', '/servers', { name: 's', ...listed.registration })
     listed.set({ tools: [tool('add', 'second')] })
     await rest(app, 'POST', '/servers/s/refresh')
+    // the other replica may still store an earlier reading
+    await until('the change is held', async () => (await heldOf(app)).length > 0)
     const old = await heldOf(app)
     listed.set({ tools: [tool('add', 'third')] })
     await rest(app, 'POST', '/servers/s/refresh')
