@@ -186,7 +186,8 @@ test('a locked argument is refused in every spelling that a server could read as
   assert.equal(apply({ b: { enum: [1, 2] } }, '{"b":1,"\\u0062":2}'), 'refused b')
   // what is nested, or only begins alike, is another one
   assert.equal(apply({ b: { lock: 1 } }, '{"bb":{"b":2},"ab":3}'), '{"bb":{"b":2},"ab":3,"b":1}')
-  assert.equal(apply({ b: { lock: 1 } }, '{"__proto__":{"b":2}}'), '{"__proto__":{"b":2},"b":1}')
+  // a server that copies the arguments would read its members as arguments
+  assert.equal(apply({ b: { lock: 1 } }, '{"__proto__":{"b":2}}'), 'refused __proto__')
   const manyKeys = `{${Array.from({ length: 2_000 }, (_, i) => `"ü${'ö'.repeat(20)}${i}":1`).join(',')}}`
   assert.equal(apply({ b: { lock: 1 } }, manyKeys), 'refused undefined')
 })
