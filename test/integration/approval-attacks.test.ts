@@ -76,17 +76,18 @@ test('a yes counts for these arguments only: other spellings of a text differ, t
   const gateway = await startPolicyGateway(t)
   await gateway.policy('ask', { ...rule, uses: 2 })
   const send = sender(gateway)
-  const approved = '{"text":"caf\u00e9","n":100,"list":[1,2],"__proto__":{"admin":false},"empty":{}}'
+  const approved = '{"text":"caf\u00e9","n":100,"list":[1,2],"constructor":{"admin":false},"empty":{}}'
+  assert.equal(statusOf(await send(approved.replace('constructor', '__proto__'))), 'refused')
   assert.equal(statusOf(await send(approved)), 'pending')
   const [shown] = await approveAll(gateway)
-  assert.match(JSON.stringify(shown!.arguments), /"__proto__":\{"admin":false\}/)
+  assert.match(JSON.stringify(shown!.arguments), /"constructor":\{"admin":false\}/)
   const others = [
     approved.replace('caf\u00e9', 'cafe\u0301'),
     approved.replace('100', '"100"'),
     approved.replace('100', '100.5'),
     approved.replace('[1,2]', '[2,1]'),
     approved.replace('false', 'true'),
-    approved.replace('"__proto__":{"admin":false},', ''),
+    approved.replace('"constructor":{"admin":false},', ''),
     approved.replace('{}', '[]'),
     approved.replace('{}', 'null'),
     approved.replace('"n"', '"N"'),
