@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
 import { createLauncher, type LaunchOptions } from '../../src/upstream/stdio/launcher.ts'
 import { findProcesses } from '../e2e/process-tree.ts'
 import { addCleanup, tempDir } from '../store.ts'
@@ -109,6 +111,32 @@ test('a launcher that stops answering fails the starts that wait, and the next o
   process.kill(pid, 'SIGKILL')
   await waiting
   await exitOf(await launcher.start(script('exit 0')))
+})
+
+test('a start for which no descriptors are left fails alone, and its process ends', async () => {
+  const code = `
+    import { closeSync, openSync } from 'node:fs'
+    import { createLauncher } from '${new URL('../../src/upstream/stdio/launcher.ts', import.meta.url).href}'
+    const launcher = createLauncher(undefined, 1000)
+    const start = (code) => launcher.start({ file: '/bin/sh', args: ['-c', code], env: {}, cwd: '/' })
+    const running = await start('exec sleep 60')
+    const held = []
+    try {
+      for (;;) held.push(openSync('/dev/null'))
+    } catch {}
+    const failure = await start('exec sleep 61').catch(({ message }) => message)
+    for (const fd of held) closeSync(fd)
+    const next = await start('exit 5')
+    await new Promise((resolve) => next.once('exit', resolve))
+    console.log(JSON.stringify([failure, running.exitCode, running.signalCode, next.exitCode]))
+    process.kill(running.pid, 'SIGKILL')
+    launcher.close()`
+  const command = 'ulimit -n 100 && exec "$0" --import tsx --input-type=module --eval "$1"'
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command, process.execPath, code])
+  const [failure, ...ends] = JSON.parse(stdout) as unknown[]
+  assert.match(String(failure), /^its streams (were closed|did not arrive)$/)
+  assert.deepEqual(ends, [null, null, 5])
+  await until('its process has ended', () => findProcesses('sleep 61').length === 0)
 })
 
 test('the launcher ends when it is idle and when it is closed, and leaves no files', async (t) => {

@@ -26,6 +26,8 @@ async function start({ id, file, args, ...options }) {
   const streams = []
   try {
     for (const fd of [0, 1, 2]) streams.push(await open(`${id}${fd}`))
+    // a gateway without free descriptors accepts connections only to close them
+    if (streams.some(({ destroyed }) => destroyed)) throw new Error('its streams were closed')
     const child = spawn(file, args, { ...options, shell: false, detached: true, stdio: streams })
     child.once('error', ({ code, message }) => send({ id, error: { code, message } }))
     child.once('exit', (exitCode, signalCode) => send({ id, exitCode, signalCode }))

@@ -62,10 +62,19 @@ const IDLE_MS = 60_000
 /** Time for one start; the launcher only waits for the system. */
 const START_MS = 30_000
 
+/** Kills a process that nobody supervises; its pid is that of its group. */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // the group has already ended
+  }
+}
+
 const program = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './launcher-program.mjs' : './stdio/launcher-program.js', import.meta.url)
 )
-/** It holds little: the defaults would let its heap grow before it is collected. */
+/** Bounds of a heap that holds little: the defaults would let it grow before it is collected. */
 const programFlags = ['--max-old-space-size=64', '--max-semi-space-size=1']
 
 class StartedProcess extends EventEmitter<{ exit: []; close: [] }> implements ServerProcess {
@@ -115,7 +124,8 @@ const MAX_SOCKET_PATH = 103
 /** Returns where the folder of the socket is made: `/tmp` if the path would be too long in the temporary folder. */
 function socketParent(): string {
   const parent = tmpdir()
-  const path = socketIn(join(parent, `${PRODUCT}-XXXXXX`))
+  // as long as the random part that mkdtemp appends
+  const path = socketIn(join(parent, `${PRODUCT}-random`))
   return Buffer.byteLength(path) > MAX_SOCKET_PATH ? '/tmp' : parent
 }
 
@@ -158,7 +168,7 @@ class RunningLauncher {
   static async start(): Promise<RunningLauncher> {
     const folder = await makeFolder(socketParent())
     try {
-      const server = createServer({ noDelay: false })
+      const server = createServer()
       server.listen(socketIn(folder)).unref()
       await once(server, 'listening')
       return new RunningLauncher(server, folder)
@@ -176,7 +186,7 @@ class RunningLauncher {
     return this.#pending.size === 0 && this.#started.size === 0
   }
 
-  launch(options: LaunchOptions, onIdle: () => void): Promise<ServerProcess> {
+  launch(options: LaunchOptions, startMs: number, onIdle: () => void): Promise<ServerProcess> {
     const id = randomUUID().replaceAll('-', '')
     const onEnd = () => {
       if (!this.isIdle) return
@@ -185,8 +195,7 @@ class RunningLauncher {
     }
     this.#child.channel?.ref()
     return new Promise((resolve, reject) => {
-      // a launcher that does not answer cannot start anything else either
-      const timer = setTimeout(() => this.close(), START_MS)
+      const timer = setTimeout(() => giveUp(), startMs)
       const settle = () => {
         clearTimeout(timer)
         this.#pending.delete(id)
@@ -217,6 +226,12 @@ class RunningLauncher {
           this.#ends.delete(id)
           if (end) endLater(child, end)
         }
+      }
+      const giveUp = () => {
+        // a launcher that does not answer cannot start anything else either
+        if (pending.pid === undefined) return this.close()
+        killGroup(pending.pid)
+        pending.fail(new Error('its streams did not arrive'))
       }
       this.#pending.set(id, pending)
       if (this.#hasEnded) return pending.fail(new Error('the launcher has ended'))
@@ -267,7 +282,7 @@ class RunningLauncher {
 }
 
 /** Creates a launcher that starts with the first process, and ends a minute after the last. */
-export function createLauncher(idleMs = IDLE_MS): Launcher {
+export function createLauncher(idleMs = IDLE_MS, startMs = START_MS): Launcher {
   let running: Promise<RunningLauncher> | undefined
   let isClosed = false
   let idle: NodeJS.Timeout | undefined
@@ -289,7 +304,7 @@ export function createLauncher(idleMs = IDLE_MS): Launcher {
     async start(options) {
       clearTimeout(idle)
       const launcher = await open()
-      return launcher.launch(options, () => {
+      return launcher.launch(options, startMs, () => {
         clearTimeout(idle)
         if (!isClosed) idle = setTimeout(end, idleMs).unref()
       })
