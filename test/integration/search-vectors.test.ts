@@ -99,17 +99,22 @@ test('the endpoint gets the texts of served tools of groups in search mode, and 
   }
 })
 
+/** Registers a server on a gateway, with groups of it in search mode. */
+async function addGroups(app: Awaited<ReturnType<typeof openApp>>, url: string, names: readonly string[]) {
+  const server = { name: 'demo', transport: 'streamable_http', url }
+  assert.equal((await rest(app, 'POST', '/servers', server)).status, 201)
+  for (const name of names) {
+    const group = { name, included_servers: ['demo'], tool_list: 'search' }
+    assert.equal((await rest(app, 'POST', '/tool-groups', group)).status, 201)
+  }
+}
+
 test('vectors are asked for once, also after a restart, and again for another model', async (t) => {
   const endpoint = await startEmbeddings(t)
   const config = await freshConfig(t, envOf(endpoint))
   const demo = await startRecorder(t, { name: 'demo', extraTools: tools })
   const first = await openApp(config)
-  const server = { name: 'demo', transport: 'streamable_http', url: demo.url }
-  assert.equal((await rest(first, 'POST', '/servers', server)).status, 201)
-  for (const name of ['g', 'h']) {
-    const group = { name, included_servers: ['demo'], tool_list: 'search' }
-    assert.equal((await rest(first, 'POST', '/tool-groups', group)).status, 201)
-  }
+  await addGroups(first, demo.url, ['g', 'h'])
   await settled((...args) => rest(first, ...args))
   await first.close()
   const sent = endpoint.texts.length
@@ -130,10 +135,7 @@ test('another model behind the same name gets its own vectors', async (t) => {
   const config = await freshConfig(t, envOf(endpoint))
   const demo = await startRecorder(t, { name: 'demo', extraTools: tools })
   const first = await openApp(config)
-  const server = { name: 'demo', transport: 'streamable_http', url: demo.url }
-  assert.equal((await rest(first, 'POST', '/servers', server)).status, 201)
-  const group = { name: 'g', included_servers: ['demo'], tool_list: 'search' }
-  assert.equal((await rest(first, 'POST', '/tool-groups', group)).status, 201)
+  await addGroups(first, demo.url, ['g'])
   await settled((...args) => rest(first, ...args))
   await first.close()
   endpoint.answer = ({ input }, response) =>
@@ -302,10 +304,7 @@ test('of two replicas each asks for other texts, and both have all vectors', asy
   const demo = await startRecorder(t, { name: 'demo', extraTools })
   const replicas = [await openApp(config), await openApp(config)]
   for (const app of replicas) addCleanup(t, () => app.close())
-  const server = { name: 'demo', transport: 'streamable_http', url: demo.url }
-  assert.equal((await rest(replicas[0]!, 'POST', '/servers', server)).status, 201)
-  const group = { name: 'g', included_servers: ['demo'], tool_list: 'search' }
-  assert.equal((await rest(replicas[0]!, 'POST', '/tool-groups', group)).status, 201)
+  await addGroups(replicas[0]!, demo.url, ['g'])
   for (const app of replicas) await settled((...args) => rest(app, ...args))
   assert.ok(endpoint.texts.length > 100)
   assert.equal(new Set(endpoint.texts).size, endpoint.texts.length)

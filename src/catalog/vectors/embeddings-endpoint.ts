@@ -12,7 +12,7 @@ export interface EmbeddingsTarget {
 
 /** Failure of the endpoint; the message contains no text of the endpoint. */
 export class EmbeddingsFailure extends Error {
-  /** It refuses these texts, and others may do */
+  /** True if the endpoint refuses these texts and may take others */
   readonly isRefusal: boolean
 
   constructor(message: string, isRefusal = false) {
