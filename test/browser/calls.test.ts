@@ -145,9 +145,11 @@ test('charts tell their values under the pointer and by keyboard', { skip }, asy
         }
         return sum
       }
-      const { body } = await gateway.get(`/api/dashboard/stats?range=${range}`)
       // calls of the tests before may still be on their way to the page
-      await waitForValue(body.total.calls as number, readAll)
+      await until('the calls of the chart are those of the figures', async () => {
+        const { body } = await gateway.get(`/api/dashboard/stats?range=${range}`)
+        return (await readAll()) === body.total.calls
+      })
       await page.getByText(await told(), { exact: true }).waitFor()
       await probe.press('Escape')
       await page.getByText('Point at the chart').waitFor()
