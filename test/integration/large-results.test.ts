@@ -12,6 +12,10 @@ import { anyEngine, addCleanup, engines, freshPlace } from '../store.ts'
 import { until } from '../until.ts'
 import { limits, quiet } from '../templates.ts'
 import { as, enterprise, rest } from './definition-helpers.ts'
+import type { Item } from '../../src/catalog/catalog.ts'
+import { Payload } from '../../src/json/payload.ts'
+import { LargeResults } from '../../src/mcp/results/large-results.ts'
+import type { RequestContext } from '../../src/mcp/sessions/request-context.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startMcp, type RpcAnswer } from './mcp-helpers.ts'
 import { callTool, textOf } from './search-helpers.ts'
@@ -55,6 +59,38 @@ test('a long result is cut in every way, and can be read as a whole by its calle
     const short = await callTool(ask, 'demo__echo', { text: 'short' })
     assert.equal(linkOf(short), undefined)
   }
+})
+
+test('a text of many parts is read whole, from any position', async (t) => {
+  const gateway = await startViews(t)
+  assert.equal((await gateway.group(limited)).status, 201)
+  const ask = await gateway.way('session', 'g')
+  const text = '😀é'.repeat(100_000)
+  const uri = linkOf(await callTool(ask, 'demo__echo', { text }))!
+  const read = async (from: number, bytes: number) => {
+    const { result } = await ask('resources/read', { uri: `${uri}?from=${from}&bytes=${bytes}` })
+    const [part] = result.contents as { text: string; _meta: Record<string, number> }[]
+    return { text: part!.text, next: part!._meta['dev.towpath/next']!, size: part!._meta['dev.towpath/size']! }
+  }
+  const { size } = await read(0, 1)
+  assert.ok(size > 2 * 262_144)
+  let whole = ''
+  for (let next = 0; next < size;) {
+    const part = await read(next, 50_001)
+    assert.ok(part.next > next)
+    whole += part.text
+    next = part.next
+  }
+  assert.equal((JSON.parse(whole) as { arguments: { text: string } }).arguments.text, text)
+  const bytes = Buffer.from(whole)
+  // around the border of two parts every position begins with the next character
+  for (let from = 262_138; from < 262_150; from++) {
+    const part = await read(from, 20)
+    assert.equal(bytes.subarray(part.next - Buffer.byteLength(part.text), part.next).toString(), part.text, `${from}`)
+    assert.ok(part.next - Buffer.byteLength(part.text) - from < 4, `${from}`)
+  }
+  assert.deepEqual(await read(size, 10), { text: '', next: size, size })
+  assert.deepEqual(await read(size + 1_000_000, 10), { text: '', next: size, size })
 })
 
 test('a modern caller reads with the header of the address', async (t) => {
@@ -133,6 +169,33 @@ test('of what is kept for a caller the oldest goes, and others keep theirs', asy
   const isKept = async (name: string, caller: string) => (await results.find(hash(name), caller)) !== undefined
   assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((name) => isKept(name, 'one'))), [false, true, true])
   assert.deepEqual([await isKept('x', 'two'), await isKept('x', 'one'), await isKept('b', 'two')], [true, false, false])
+})
+
+test('parts of a text that made room for later ones cannot be read, its other parts can', async (t) => {
+  const store = await openStore({ ...(await freshPlace(t, anyEngine)), ...limits, ...quiet })
+  addCleanup(t, () => store.close())
+  await migrateToLatest(store)
+  const results = new LargeResults({
+    store: createResultStore(store.db, 600_000),
+    key: Buffer.alloc(32, 1),
+    log: { warn: (details) => assert.fail(JSON.stringify(details)) }
+  })
+  const item = { name: 'tool', server: { name: 'demo' } } as Item
+  const server = { name: 'demo', find: () => item }
+  const context = {
+    caller: { key: 'one' },
+    endpoint: '/mcp',
+    scope: { servers: [server], includes: () => true }
+  } as unknown as RequestContext
+  const text = 'x'.repeat(3 * 262_144 + 10)
+  const whole = Payload.of(JSON.stringify({ content: [{ type: 'text', text }] }))
+  const short = (await results.shorten(context, item, 500, whole))!.toString()
+  const [uri] = /towpath:\/\/results\/[\w-]+/.exec(short)!
+  const read = (from: number, bytes: number) => results.read(context, `${uri}?from=${from}&bytes=${bytes}`)
+  assert.equal(await read(0, 10), undefined)
+  assert.equal(await read(262_144 - 5, 10), undefined)
+  assert.deepEqual(await read(2 * 262_144, 10), { text: 'xxxxxxxxxx', next: 2 * 262_144 + 10, size: text.length })
+  assert.equal((await read(3 * 262_144 - 5, 65_536))?.text.length, 15)
 })
 
 test('a text can be read for an hour by the clock of the database, and its row then goes', async (t) => {

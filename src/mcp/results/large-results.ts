@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Item } from '../../catalog/catalog.ts'
 import { createSealer } from '../../lib/sealed-text.ts'
 import type { Payload } from '../../json/payload.ts'
-import { MAX_RESULT_BYTES, type KeptResult, type ResultStore } from '../../registry/results.ts'
+import { MAX_RESULT_BYTES, type ResultStore } from '../../registry/results.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
 import { shorten, textRange } from './shorten.ts'
 
@@ -11,6 +11,8 @@ const HANDLE_BYTES = 32
 const ADDRESS = /^towpath:\/\/results\/([A-Za-z0-9_-]{43})(?:\?(.*))?$/
 /** Bytes that one read returns at most */
 const MAX_READ = 65_536
+/** Bytes of a text that are stored together: a read opens one or two of these parts, however long the text is. */
+const PART_BYTES = 262_144
 
 export interface LargeResultsOptions {
   readonly store: ResultStore
@@ -27,10 +29,14 @@ export interface ResultPart {
   readonly next: number
 }
 
-interface StoredText {
+/** Part of a text as it is stored. */
+interface StoredPart {
   /** Server and own name of the tool */
   readonly server: string
   readonly tool: string
+  /** Bytes of the whole text, and of what comes before this part */
+  readonly size: number
+  readonly start: number
   readonly text: string
 }
 
@@ -39,7 +45,7 @@ interface Range {
   readonly bytes: number
 }
 
-const hashOf = (handle: string) => createHash('sha256').update(handle).digest()
+const hashOf = (handle: string, part: number) => createHash('sha256').update(`${handle}/${part}`).digest()
 
 /** Reads `from` and `bytes` of an address; undefined if they are no whole numbers in range. */
 function rangeOf(query: string): Range | undefined {
@@ -76,37 +82,60 @@ export class LargeResults {
       return `${PREFIX}${handle}`
     })
     if (!short) return undefined
-    const kept = short.cuts.map(({ text }, i): KeptResult => {
-      const stored: StoredText = { server: item.server.name, tool: item.name, text }
-      const sealed = this.#sealer(context).seal(JSON.stringify(stored))
-      return { hash: hashOf(handles[i]!), caller: context.caller.key, sealed: Buffer.from(sealed, 'base64url') }
-    })
-    // what is too much for one caller would go at once
-    if (kept.reduce((sum, { sealed }) => sum + sealed.length, 0) > MAX_RESULT_BYTES) return undefined
-    return this.#store(kept, short.result, result)
+    // what is too much for one caller would go at once; stored texts are no longer than the result, and 1 % for the rest
+    if (result.length * 1.01 > MAX_RESULT_BYTES) return undefined
+    const texts = short.cuts.map(({ text }, i) => ({ handle: handles[i]!, text }))
+    return this.#store(context, item, texts).then(
+      () => short.result,
+      (err: unknown) => {
+        this.#options.log.warn({ err }, 'a long result cannot be stored, and is sent whole')
+        return result
+      }
+    )
   }
 
   /** Returns part of a text that this caller got a part of at this endpoint, if its tool is still in scope. */
   async read(context: RequestContext, uri: string): Promise<ResultPart | undefined> {
     const [, handle = '', query = ''] = ADDRESS.exec(uri) ?? []
     const range = rangeOf(query)
-    const sealed = range && (await this.#options.store.find(hashOf(handle), context.caller.key))
-    const text = sealed && this.#sealer(context).open(Buffer.from(sealed).toString('base64url'))
-    if (!range || text === undefined) return undefined
-    const { server, tool, text: whole } = JSON.parse(text) as StoredText
-    const item = context.scope.servers.find(({ name }) => name === server)?.find('tool', tool)
+    if (!range) return undefined
+    const first = Math.floor(range.from / PART_BYTES)
+    // a position after the end is read as the end
+    const part = (await this.#find(context, handle, first)) ?? (await this.#find(context, handle, 0))
+    const item = part && context.scope.servers.find(({ name }) => name === part.server)?.find('tool', part.tool)
     if (!item || !context.scope.includes(item)) return undefined
-    const bytes = Buffer.from(whole)
-    return { ...textRange(bytes, range.from, range.bytes), size: bytes.length }
+    const { size, start } = part
+    if (range.from >= size) return { text: '', next: size, size }
+    let bytes = Buffer.from(part.text)
+    // its own part is gone
+    if (range.from >= start + bytes.length) return undefined
+    if (start + bytes.length < Math.min(range.from + range.bytes, size)) {
+      const second = await this.#find(context, handle, first + 1)
+      if (!second) return undefined
+      bytes = Buffer.concat([bytes, Buffer.from(second.text)])
+    }
+    const { text, next } = textRange(bytes, Math.max(range.from - start, 0), range.bytes)
+    return { text, next: start + next, size }
   }
 
-  async #store(kept: readonly KeptResult[], short: Payload, whole: Payload): Promise<Payload> {
-    try {
-      await this.#options.store.add(kept)
-      return short
-    } catch (err) {
-      this.#options.log.warn({ err }, 'a long result cannot be stored, and is sent whole')
-      return whole
+  async #find(context: RequestContext, handle: string, part: number): Promise<StoredPart | undefined> {
+    const sealed = await this.#options.store.find(hashOf(handle, part), context.caller.key)
+    const text = sealed && this.#sealer(context).open(Buffer.from(sealed).toString('base64url'))
+    return text === undefined ? undefined : (JSON.parse(text) as StoredPart)
+  }
+
+  /** Stores texts part by part: one that is long must not hold the others who wait. */
+  async #store(context: RequestContext, item: Item, texts: readonly { handle: string; text: string }[]): Promise<void> {
+    const sealer = this.#sealer(context)
+    for (const { handle, text: whole } of texts) {
+      const bytes = Buffer.from(whole)
+      for (let start = 0, i = 0; start < bytes.length; i++) {
+        const { text, next } = textRange(bytes, start, (i + 1) * PART_BYTES - start)
+        const stored: StoredPart = { server: item.server.name, tool: item.name, size: bytes.length, start, text }
+        const sealed = Buffer.from(sealer.seal(JSON.stringify(stored)), 'base64url')
+        await this.#options.store.add([{ hash: hashOf(handle, i), caller: context.caller.key, sealed }])
+        start = next
+      }
     }
   }
 
