@@ -26,11 +26,11 @@ import { echoResult, type Text } from './targets/tools.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const CONNECTIONS = 4
-/** `requests` per round; about a tenth of a second of CPU. */
-const sizes = [
+/** `requests` per round; about a tenth of a second of CPU, longer for 1 MB, whose garbage is collected in large steps. */
+const allSizes = [
   { size: 200, label: '200 B', requests: 1_000 },
   { size: 10_000, label: '10 kB', requests: 800 },
-  { size: 1_000_000, label: '1 MB', requests: 60 }
+  { size: 1_000_000, label: '1 MB', requests: 240 }
 ]
 /** Small calls before the first measured one, so that hot code is compiled. */
 const WARM_UP = 5_000
@@ -46,9 +46,11 @@ const { values: options } = parseArgs({
     against: { type: 'string' },
     only: { type: 'string' },
     rounds: { type: 'string', default: '9' },
+    size: { type: 'string' },
     write: { type: 'string' }
   }
 })
+const sizes = allSizes.filter(({ size }) => options.size === undefined || Number(options.size) === size)
 const timing = (requests: number): CompareOptions => ({
   rounds: Number(options.rounds),
   ms: LONGEST_ROUND_MS,
@@ -192,15 +194,18 @@ async function startTask(mcp: string, params: Params): Promise<string> {
   return result.taskId
 }
 
-/** Returns a table line per text and size: polling a task whose result is as large as that of the call. */
-async function tasks(bench: Bench, own: Gateway): Promise<string[][]> {
+/**
+ * Returns a table line per text and size: polling a task whose result is as large as that of the call. The two are made
+ * at gateways of their own, else one pays for the garbage of the other.
+ */
+async function tasks(bench: Bench, own: Gateway, polledGateway: Gateway): Promise<string[][]> {
   const lines: string[][] = []
-  await warmUp(bench, [own], 'modern0')
+  await warmUp(bench, [own, polledGateway], 'modern0')
   for (const { size, label, requests } of sizes) {
     for (const text of texts) {
       const candidates = [
         await candidate('tools/call', own, 'modern0', text, size, withTasks),
-        await poller(own, text, size)
+        await poller(polledGateway, text, size)
       ]
       const [called, polled] = (await compare(bench, candidates, timing(requests))) as [Measurement, Measurement]
       lines.push([label, text, cost(called), cost(polled), ratio(polled, called), String(errorsOf(called, polled))])
@@ -243,7 +248,8 @@ async function measure(bench: Bench, against: string | undefined): Promise<strin
   const parts = isWanted('reading') ? [markdown(readingColumns, await reading(against))] : []
   if (options.only === 'reading') return parts
   const upstreams = await startUpstreams(bench)
-  const own = await register(await bench.gateway({ env: { TOWPATH_RESULT_SECRETS: 'redact' } }), upstreams)
+  const start = async () => register(await bench.gateway({ env: { TOWPATH_RESULT_SECRETS: 'redact' } }), upstreams)
+  const own = await start()
   if (against !== undefined) {
     const other = await register(await bench.gateway({ checkout: against }), upstreams)
     const lines: string[][] = []
@@ -251,7 +257,7 @@ async function measure(bench: Bench, against: string | undefined): Promise<strin
     parts.push(markdown(comparedColumns, lines))
     await other.stop()
   }
-  if (isWanted('tasks')) parts.push(markdown(taskColumns, await tasks(bench, own)))
+  if (isWanted('tasks')) parts.push(markdown(taskColumns, await tasks(bench, own, await start())))
   if (isWanted('secrets')) {
     const off = await register(await bench.gateway({ env: { TOWPATH_RESULT_SECRETS: 'off' } }), upstreams)
     parts.push(markdown(secretColumns, await secrets(bench, off, own)))
