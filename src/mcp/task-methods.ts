@@ -143,9 +143,9 @@ class TaskRequests {
     const joined = polls.join(key, text)
     if (joined) return this.#share(context, target, joined)
     const call = this.#createCall(context, target)
-    const poll = polls.start(key, text, call, () => this.#send(context, target, call))
-    context.reply.onAbort = () => poll.leave()
-    const given = await poll.answer
+    const { answer, leave } = polls.start(key, text, call, () => this.#send(context, target, call))
+    context.reply.onAbort = leave
+    const given = await answer
     await replies.sendAnswer(context, target, given)
     if (given.answer.kind === 'result') log.record(target.known, given.answer.body, () => this.#describe(context))
   }
@@ -162,11 +162,11 @@ class TaskRequests {
   }
 
   /** Waits for the answer to an equal request. It counts like a call, although it sends nothing. */
-  async #share(context: RequestContext, target: TaskTarget, poll: SharedPoll): Promise<void> {
+  async #share(context: RequestContext, target: TaskTarget, { answer, leave }: SharedPoll): Promise<void> {
     const { replies, quotaGuard } = this.#options
-    context.reply.onAbort = () => poll.leave()
-    const wait = async () => replies.sendAnswer(context, target, await poll.answer)
-    if (!(await quotaGuard.runAsCall(context, wait))) poll.leave()
+    context.reply.onAbort = leave
+    const wait = async () => replies.sendAnswer(context, target, await answer)
+    if (!(await quotaGuard.runAsCall(context, wait))) leave()
   }
 
   #createCall(context: RequestContext, target: TaskTarget): Call {

@@ -4,8 +4,11 @@ import type { Call, UpstreamAnswer } from '../../upstream/transport/call.ts'
 /** A request for the state of a task, for everybody who asked for the same at the same time. */
 export interface SharedPoll {
   readonly answer: Promise<UpstreamAnswer>
-  /** Leaves the request, because the caller has disconnected; the last one to leave cancels it. */
-  leave(): void
+  /**
+   * Leaves the request, because the caller has disconnected; the last one to leave cancels it. Holds no answer, so it
+   * may be kept longer than one.
+   */
+  readonly leave: () => void
 }
 
 /** Requests for the states of tasks that are in flight (mcp-proxy.md#tasks). */
@@ -18,33 +21,45 @@ export interface SharedPolls {
   close(key: string): void
 }
 
-/** A class, because every request creates one. */
-class Poll implements SharedPoll {
+/** What a request needs until it is answered. */
+interface OpenRequest {
   readonly answer: Promise<UpstreamAnswer>
+  readonly call: Call
+}
+
+/**
+ * A request in the map. It forgets its call and its answer once it is answered: V8 allocates each table of an old map in
+ * the old generation, so a table that the map has outgrown keeps its entries until a full collection (measured: of
+ * results of 1 MB all, so that these collections took half of the CPU).
+ */
+class Poll {
   readonly text: string
-  readonly #call: Call
+  #open: OpenRequest | undefined
   readonly #end: (poll: Poll) => void
   #waiting = 0
 
-  constructor(text: string, call: Call, answer: Promise<UpstreamAnswer>, end: (poll: Poll) => void) {
-    this.answer = answer
+  constructor(text: string, open: OpenRequest, end: (poll: Poll) => void) {
     this.text = text
-    this.#call = call
+    this.#open = open
     this.#end = end
-    const settle = () => end(this)
-    answer.then(settle, settle)
+    const settle = () => {
+      this.#open = undefined
+      end(this)
+    }
+    open.answer.then(settle, settle)
   }
 
-  join(): this {
+  join(): SharedPoll | undefined {
+    if (!this.#open) return undefined
     this.#waiting++
-    return this
+    return { answer: this.#open.answer, leave: () => this.#leave() }
   }
 
-  leave(): void {
+  #leave(): void {
     if (--this.#waiting > 0) return
     // the next caller needs a request of its own
     this.#end(this)
-    this.#call.stop(callerDisconnected())
+    this.#open?.call.stop(callerDisconnected())
   }
 }
 
@@ -57,9 +72,9 @@ export function createSharedPolls(): SharedPolls {
     },
     start(key, text, call, send) {
       const end = (ended: Poll) => void (polls.get(key) === ended && polls.delete(key))
-      const poll = new Poll(text, call, send(), end)
+      const poll = new Poll(text, { answer: send(), call }, end)
       if (!polls.has(key)) polls.set(key, poll)
-      return poll.join()
+      return poll.join()!
     },
     close: (key) => void polls.delete(key)
   }
