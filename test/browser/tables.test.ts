@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { registrationOf, startUpstream } from '../e2e/upstream.ts'
 import { shareSetup } from '../shared-setup.ts'
 import { addCleanup } from '../store.ts'
-import { hold, navigate, resize, skip, startSite, waitForExpression, waitForValue } from './browser.ts'
-import { crookedRows } from './page-checks.ts'
+import { hold, navigate, overflowOf, resize, skip, startSite, waitForExpression, waitForValue } from './browser.ts'
+import { crookedRows, scrollingTables } from './page-checks.ts'
 import { makeBreakable } from './world.ts'
 
 /** A gateway with a server that works, one that fails, and calls of both. */
@@ -146,6 +147,30 @@ test('on a phone every cell of a table stands below its head', { skip }, async (
         await waitForExpression(page, `document.querySelector('main table, main .empty') !== null`)
         assert.deepEqual(await crookedRows(page), [], `${width} ${route}`)
       }
+    }
+  })
+})
+
+test('names of servers have room at every width, and no column is cut', { skip }, async (t) => {
+  const { visit, gateway } = await setUp()
+  const upstream = await startUpstream(t, 'long')
+  const long = 'payments-production'
+  await gateway.register(registrationOf(long, upstream))
+  addCleanup(t, () => gateway.remove(`/api/v0/servers/${long}`))
+  await visit('#/servers', async (page) => {
+    const name = page.getByRole('link', { name: long })
+    await name.waitFor()
+    // the longest state of a server
+    await page.evaluate(`document.querySelector('main .st.ok').lastChild.data = 'Not contacted yet'`)
+    for (const width of [1_440, 1_361, 1_360, 1_200, 1_199, 1_001, 901, 721, 641, 390]) {
+      await resize(page, width)
+      assert.deepEqual(await scrollingTables(page), [], `${width}: tables that scroll sideways`)
+      assert.equal(await overflowOf(page), 0, `${width}`)
+      assert.deepEqual(await crookedRows(page), [], `${width}`)
+      if (width <= 640) continue
+      const { width: room } = (await page.getByRole('rowheader').filter({ has: name }).boundingBox())!
+      assert.ok(room >= 180, `${width}: ${room}`)
+      assert.equal(await name.evaluate((link) => link.getClientRects().length), 1, `${width}: the name wraps`)
     }
   })
 })

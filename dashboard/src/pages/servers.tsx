@@ -94,7 +94,7 @@ function ServerHeads({ sort }: { sort: Sort | undefined }) {
     <tr>
       <SortHead {...props('name')}>Server</SortHead>
       <SortHead {...props('status')}>Status</SortHead>
-      <SortHead {...props('transport')} kind="opt">
+      <SortHead {...props('transport')} kind="opt opt0">
         Transport
       </SortHead>
       <SortHead {...props('tools')} kind="num opt2">
@@ -105,7 +105,7 @@ function ServerHeads({ sort }: { sort: Sort | undefined }) {
           <SortHead {...props('recent')} kind="opt">
             Calls, 24 h
           </SortHead>
-          <SortHead {...props('calls')} kind="num opt2">
+          <SortHead {...props('calls')} kind="num opt1 opt2">
             Total
           </SortHead>
           <SortHead {...props('p95')} kind="num opt">
@@ -164,7 +164,7 @@ function ServerTable({ servers, query }: { servers: readonly ServerView[]; query
           </button>
         </EmptyPanel>
       ) : (
-        <Table label="Servers">
+        <Table label="Servers" kind={audit ? 'servers' : undefined}>
           <thead>
             <ServerHeads sort={sort} />
           </thead>

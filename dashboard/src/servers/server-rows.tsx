@@ -81,7 +81,7 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
         <td>
           <ServerState status={status} />
         </td>
-        <td class="opt">
+        <td class="opt opt0">
           <span class="tag">{transport}</span>
         </td>
         <td class="num opt2">
@@ -91,7 +91,7 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
         {audit && (
           <>
             <td class="opt">{stats ? <Strip buckets={stats.half_hours} period="the last 24 hours" /> : '—'}</td>
-            <td class="num opt2">{count(stats?.calls)}</td>
+            <td class="num opt1 opt2">{count(stats?.calls)}</td>
             <td class="num opt">{duration(stats?.p95_ms)}</td>
             <td class="num opt2">{stats ? <FailedShare {...stats} /> : '—'}</td>
             <td>

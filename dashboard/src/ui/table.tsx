@@ -2,7 +2,7 @@ interface TableProps {
   /** Label for screen readers. */
   readonly label: string
   /** Additional CSS class. */
-  readonly kind?: string
+  readonly kind?: string | undefined
   readonly children: preact.ComponentChildren
 }
 
