@@ -30,9 +30,9 @@ async function openPage(t: TestContext, browser: Browser, console: Console, role
   return { page, complaints }
 }
 
-const start = async (t: TestContext) => {
+const start = async (t: TestContext, env: Readonly<Record<string, string>> = {}) => {
   requireBuild()
-  const console = await startConsole(t)
+  const console = await startConsole(t, { env })
   return { console, browser: await launchBrowser() }
 }
 
@@ -258,6 +258,20 @@ test('an administrator makes, changes, rotates and deletes an MCP client', { ski
   assert.equal(await isAccepted(second), 401)
   assert.equal(await page.evaluate('globalThis.__x'), undefined)
   assert.deepEqual([...complaints, ...auditor.complaints], [])
+})
+
+test('where no server is started from a command, the box for configurations shows none', { skip }, async (t) => {
+  const { console, browser } = await start(t, { TOWPATH_STDIO: 'off' })
+  const { page, complaints } = await openPage(t, browser, console, 'admin')
+  await goTo(page, console, '#/new/server?tab=paste', 'Add server')
+  const box = page.getByRole('textbox', { name: 'Configuration' })
+  const example = (await box.getAttribute('placeholder')) ?? ''
+  assert.match(example, /mcpServers.*"url".*claude mcp add.*https:/s)
+  assert.doesNotMatch(example, /command|npx/)
+  await page.getByText('This gateway adds servers by URL').waitFor()
+  assert.equal(await page.getByText('npx').count(), 0)
+  await checkLooks(page, 'a box for configurations by URL')
+  assert.deepEqual(complaints, [])
 })
 
 test('an administrator sees for whom programs act, approves one and removes it', { skip }, async (t) => {

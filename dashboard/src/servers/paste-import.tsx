@@ -1,5 +1,6 @@
 import { useId } from 'preact/hooks'
 import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
+import { useApp } from '../app-context.ts'
 import { plural, sentence } from '../format.ts'
 import { isEntryFor, summaryOf, useImport, type Import } from './use-import.ts'
 import { Shape } from '../ui/icons.tsx'
@@ -10,23 +11,28 @@ import { SignIn } from './sign-in.tsx'
 import { Table } from '../ui/table.tsx'
 import { TableHead } from '../ui/table-head.tsx'
 
-/** One text of each kind; only one kind is pasted at a time. */
-const placeholder = `{
+/** One text of each kind; only one kind is pasted at a time. `stdio`: the gateway starts servers from commands. */
+const placeholderFor = (stdio: boolean): string =>
+  [
+    `{
   "mcpServers": {
-    "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"] }
+    ${
+      stdio
+        ? '"files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"] }'
+        : '"github": { "url": "https://api.githubcopilot.com/mcp" }'
+    }
   }
-}
-  or
-API_KEY=$API_KEY npx -y @example/mcp-server
-  or
-claude mcp add --transport http github https://api.githubcopilot.com/mcp
-  or
-https://mcp.example.com/mcp`
+}`,
+    ...(stdio ? ['API_KEY=$API_KEY npx -y @example/mcp-server'] : []),
+    'claude mcp add --transport http github https://api.githubcopilot.com/mcp',
+    'https://mcp.example.com/mcp'
+  ].join('\n  or\n')
 
 /** Import of a pasted client configuration: shows the parsed servers, then adds each chosen one separately. */
 export function PasteImport() {
   const pasted = useImport()
   const id = useId()
+  const { stdio } = useApp().viewer.value
   const { text, servers, isPreviewing, failure } = pasted
   return (
     <div class="stack">
@@ -37,7 +43,7 @@ export function PasteImport() {
           id={id}
           rows={servers.value ? 5 : 12}
           spellcheck={false}
-          placeholder={placeholder}
+          placeholder={placeholderFor(stdio)}
           aria-describedby={`${id}-help`}
           aria-invalid={failure.value ? 'true' : undefined}
           value={text.value}
@@ -49,8 +55,15 @@ export function PasteImport() {
         />
         <span class="help" id={`${id}-help`}>
           An <code>mcp.json</code> of Claude, Cursor, VS Code, Zed or Windsurf, a <code>server.json</code> of the MCP
-          registry, a registration, a URL, a command line such as <code>npx -y …</code> or <code>claude mcp add …</code>
-          , or an install link of Cursor or VS Code. Nothing is executed to read it.
+          registry, a registration, a URL, a command line such as{' '}
+          {stdio && (
+            <>
+              <code>npx -y …</code> or{' '}
+            </>
+          )}
+          <code>claude mcp add …</code>, or an install link of Cursor or VS Code.{' '}
+          {!stdio && 'This gateway adds servers by URL, and starts none from commands. '}
+          Nothing is executed to read it.
         </span>
       </div>
       {failure.value && (
