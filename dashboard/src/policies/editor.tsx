@@ -4,7 +4,7 @@ import { isName, NAME_RULE } from '../../../src/domain/names.ts'
 import { policySentence } from '../../../src/domain/policy/sentence.ts'
 import type { Policy } from '../../../src/schemas/policy.ts'
 import { change, type ApiError } from '../api.ts'
-import { useApp } from '../app-context.ts'
+import { useApp, useSource } from '../app-context.ts'
 import { sentence } from '../format.ts'
 import { useGuard } from '../groups/use-guard.ts'
 import { link } from '../router.ts'
@@ -17,7 +17,9 @@ import { UntrustedText } from '../ui/untrusted-text.tsx'
 import { ConfirmEnforce, DeletePolicy, policyPath } from './dialogs.tsx'
 import { draftOf, draftText, emptyDraft, isSame, policyBody, readDraft, type PolicyDraft } from './draft.ts'
 import { ObservedFacts } from './observed.tsx'
+import { Hint } from './hint.tsx'
 import { PolicyForm } from './policy-form.tsx'
+import { nameHints, type NameHints } from './prefixed.ts'
 import { PolicyState, stateOf } from './state.tsx'
 import { Trial } from './trial.tsx'
 
@@ -55,13 +57,18 @@ function useEditing(saved: Policy | undefined): EditorState {
   }
 }
 
-function TextView({ draft, text }: Pick<EditorState, 'draft' | 'text'>) {
+interface TextViewProps extends Pick<EditorState, 'draft' | 'text'> {
+  readonly hints: NameHints
+}
+
+function TextView({ draft, text, hints }: TextViewProps) {
   const written = useSignal(draftText(draft.value))
   const read = readDraft(written.value)
+  const hint = hints.tools ?? hints.prompts
   return (
     <Field
       label="Policy"
-      help="JSON, as the REST interface takes it"
+      help={hint === undefined ? 'JSON, as the REST interface takes it' : <Hint text={hint} />}
       error={'problem' in read ? read.problem : undefined}
     >
       {(attributes) => (
@@ -162,6 +169,11 @@ export function PolicyEditor({ saved }: { saved: Policy | undefined }) {
   const hasChanges = !isSame(saved ? draftOf(saved) : emptyDraft, draft.value) || text.value !== undefined
   const release = useGuard(hasChanges, (go) => (leave.value = go))
   const save = useSave(saved, editing)
+  const servers = useSource(sources.servers).data.value?.servers ?? []
+  const hints = nameHints(
+    draft.value,
+    servers.map(({ name }) => name)
+  )
 
   const isReady = (): boolean => {
     if (text.value !== undefined) failure.value = 'The text is no policy yet.'
@@ -223,6 +235,7 @@ export function PolicyEditor({ saved }: { saved: Policy | undefined }) {
             draft={draft.value}
             isNew={!saved}
             nameProblem={nameProblem.value}
+            hints={hints}
             onChange={(next) => {
               draft.value = next
               nameProblem.value = ''
@@ -230,7 +243,7 @@ export function PolicyEditor({ saved }: { saved: Policy | undefined }) {
             }}
           />
         ) : (
-          <TextView draft={draft} text={text} />
+          <TextView draft={draft} text={text} hints={hints} />
         )}
       </Tabs>
       {asking.value === 'enforce' && (

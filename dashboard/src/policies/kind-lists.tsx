@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import { Field } from '../ui/field.tsx'
+import { Hint } from './hint.tsx'
 import { ListInput } from './list-input.tsx'
 
 type Lists<Kind extends string> = Readonly<Partial<Record<Kind, readonly string[] | undefined>>>
@@ -12,13 +13,15 @@ interface KindListsProps<Kind extends string> {
   /** Kinds that have a field from the start. */
   readonly usual: readonly NoInfer<Kind>[]
   readonly examples: Readonly<Partial<Record<NoInfer<Kind>, string>>>
+  /** Warnings about entries, below the field of their kind. */
+  readonly hints?: Readonly<Partial<Record<NoInfer<Kind>, string | undefined>>>
   readonly lists: Lists<Kind>
   readonly onChange: (kind: Kind, list: readonly string[]) => void
 }
 
 /** Lists of names by kind. Kinds without entries have a field once they are added. */
 export function KindLists<Kind extends string>(props: KindListsProps<Kind>) {
-  const { legend, help, labels, usual, examples, lists, onChange } = props
+  const { legend, help, labels, usual, examples, hints, lists, onChange } = props
   const added = useSignal<readonly Kind[]>(usual)
   const id = useId()
   const kinds = Object.keys(labels) as Kind[]
@@ -30,7 +33,7 @@ export function KindLists<Kind extends string>(props: KindListsProps<Kind>) {
         <span class="lbl">{legend}</span> <span class="help">{help}</span>
       </legend>
       {kinds.filter(isShown).map((kind) => (
-        <Field key={kind} label={labels[kind]}>
+        <Field key={kind} label={labels[kind]} help={hints?.[kind] && <Hint text={hints[kind]} />}>
           {(attributes) => (
             <ListInput
               attributes={attributes}

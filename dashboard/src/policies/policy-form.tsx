@@ -7,11 +7,14 @@ import { ConditionField } from './condition-field.tsx'
 import { isForEverything, subjectLabels, targetLabels, type PolicyDraft } from './draft.ts'
 import { KindLists } from './kind-lists.tsx'
 import { ListInput } from './list-input.tsx'
+import type { NameHints } from './prefixed.ts'
 
 interface PolicyFormProps {
   readonly draft: PolicyDraft
   readonly isNew: boolean
   readonly nameProblem: string
+  /** Warnings about the names of tools and prompts. */
+  readonly hints: NameHints
   readonly onChange: (draft: PolicyDraft) => void
 }
 
@@ -58,7 +61,7 @@ function Choices({ draft, onChange }: Pick<PolicyFormProps, 'draft' | 'onChange'
 }
 
 /** Form for the usual members of policies; it keeps the rest, which the text view shows. */
-export function PolicyForm({ draft, isNew, nameProblem, onChange }: PolicyFormProps) {
+export function PolicyForm({ draft, isNew, nameProblem, hints, onChange }: PolicyFormProps) {
   const { subjects = {}, targets = {} } = draft
   const setSubject = (kind: keyof PolicySubjects, list: readonly string[]) =>
     onChange({ ...draft, subjects: { ...subjects, [kind]: list } })
@@ -103,6 +106,7 @@ export function PolicyForm({ draft, isNew, nameProblem, onChange }: PolicyFormPr
         labels={targetLabels}
         usual={['servers', 'tools']}
         examples={{ servers: 'k8s', tools: 'get_*, restart_*', resources: 'docs://*' }}
+        hints={hints}
         lists={targets}
         onChange={setTarget}
       />
