@@ -2,7 +2,10 @@ import { signal } from '@preact/signals'
 import type { ConsoleSession } from '../../src/schemas/dashboard/session.ts'
 
 /** Who looks at the pages. In development mode everybody may do everything. */
-export type Viewer = Pick<ConsoleSession, 'name' | 'may' | 'administrators' | 'teams' | 'sign_in' | 'stdio'> & {
+export type Viewer = Pick<
+  ConsoleSession,
+  'name' | 'may' | 'administrators' | 'teams' | 'sign_in' | 'stdio' | 'approves_clients'
+> & {
   readonly role: ConsoleSession['role'] | 'development'
   readonly method?: ConsoleSession['method']
   readonly publicUrl?: string
@@ -15,14 +18,15 @@ export const developer: Viewer = {
   may: { call: true, audit: true, administer: true },
   sign_in: { password: false, static_token: false },
   stdio: true,
+  approves_clients: false,
   administrators: []
 }
 
 /** Returns the viewer of the console's session. */
 export const viewerOf = ({ method, public_url, ...session }: ConsoleSession): Viewer => {
-  const { name, role, teams, may, sign_in, stdio, administrators } = session
+  const { name, role, teams, may, sign_in, stdio, approves_clients, administrators } = session
   return {
-    ...{ name, role, teams, may, sign_in, stdio, administrators, publicUrl: public_url },
+    ...{ name, role, teams, may, sign_in, stdio, approves_clients, administrators, publicUrl: public_url },
     ...(method === undefined ? {} : { method })
   }
 }

@@ -57,6 +57,14 @@ async function callTool(console: Console): Promise<string> {
   return name
 }
 
+/** Registers a program, approves it, and lets it in. */
+async function connectApproved({ gateway }: Console): Promise<void> {
+  const clientId = await registerClient(gateway)
+  const { status } = await gateway.api('POST', `/oauth_clients/${encodeURIComponent(clientId)}/approve`)
+  assert.equal(status, 200)
+  await connectClient(gateway, { clientId })
+}
+
 test(
   'an administrator writes a policy with the form, asks why, tries it on the last day and enforces it',
   { skip },
@@ -283,6 +291,19 @@ test('tools that are named as clients see them are warned of, in both views of a
   assert.deepEqual(complaints, [])
 })
 
+test('programs that need no approval say so, and are not offered for one', { skip }, async (t) => {
+  const { console, browser } = await start(t)
+  await registerClient(console.gateway, { client_name: 'Coder' })
+  const { page, complaints } = await openPage(t, browser, console, 'admin')
+  await goTo(page, console, '#/oauth-clients', 'OAuth clients')
+  const program = page.getByRole('row', { name: /Coder/ })
+  await program.getByText('No approval needed', { exact: true }).waitFor()
+  await program.getByText('People can let it in.').waitFor()
+  assert.equal(await page.getByRole('button', { name: /^Approve/ }).count(), 0)
+  await checkLooks(page, 'oauth-clients')
+  assert.deepEqual(complaints, [])
+})
+
 test('where no server is started from a command, the box for configurations shows none', { skip }, async (t) => {
   const { console, browser } = await start(t, { TOWPATH_STDIO: 'off' })
   const { page, complaints } = await openPage(t, browser, console, 'admin')
@@ -298,8 +319,8 @@ test('where no server is started from a command, the box for configurations show
 })
 
 test('an administrator sees for whom programs act, approves one and removes it', { skip }, async (t) => {
-  const { console, browser } = await start(t)
-  await connectClient(console.gateway)
+  const { console, browser } = await start(t, { TOWPATH_OAUTH_DCR: 'approve' })
+  await connectApproved(console)
   await registerClient(console.gateway, { client_name: `Coder ${HOSTILE}` })
   const { page, complaints } = await openPage(t, browser, console, 'admin')
   const asked: string[] = []
@@ -310,7 +331,9 @@ test('an administrator sees for whom programs act, approves one and removes it',
   await connected.getByText('mcp', { exact: true }).waitFor()
   const waiting = page.getByRole('row', { name: /Coder/ })
   await waiting.getByText(`Coder ${HOSTILE}`).waitFor()
-  await waiting.getByText('nobody').waitFor()
+  await waiting.getByText('nobody', { exact: true }).waitFor()
+  await waiting.getByText('Waits for approval', { exact: true }).waitFor()
+  await waiting.getByText('Nobody can let it in before an administrator approves it.').waitFor()
   assert.equal(asked.filter((path) => path === '/api/v0/oauth_grants').length, 1)
   assert.deepEqual(
     asked.filter((path) => path.startsWith('/api/v0/users/')),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { approvalOf } from '../../dashboard/src/clients/approval.ts'
 import { nameHints } from '../../dashboard/src/policies/prefixed.ts'
 
 test('names of a policy that begin with a registered server are warned of', () => {
@@ -15,4 +16,17 @@ test('names of prompts are warned of like those of tools, and a policy without n
   const rule = { name: 'a', effect: 'deny', targets: { prompts: ['k8s__ask'] } } as const
   assert.match(nameHints(rule, ['k8s']).prompts!, /Write “ask” instead/)
   assert.deepEqual(nameHints({ name: 'a', effect: 'deny' }, ['k8s']), { tools: undefined, prompts: undefined })
+})
+
+test('the state of a program tells whether somebody has to approve it', () => {
+  const word = (id: string, approved: boolean | undefined, isAsked: boolean) =>
+    approvalOf({ id, registered: approved === undefined ? undefined : { id, redirect_uris: [], approved } }, isAsked)
+      .word
+  assert.equal(word('a', false, true), 'Waits for approval')
+  assert.equal(word('a', true, true), 'Approved')
+  assert.equal(word('a', false, false), 'No approval needed')
+  assert.equal(word('a', true, false), 'No approval needed')
+  assert.equal(word('https://a.example/client.json', undefined, true), 'No approval needed')
+  assert.equal(word('towpath-cli', undefined, true), 'No approval needed')
+  assert.equal(word('other', undefined, true), 'Not registered here')
 })

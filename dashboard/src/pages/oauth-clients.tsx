@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { OAuthGrantPage } from '../../../src/schemas/oauth-client.ts'
 import { change, send, type ApiError } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
+import { approvalOf } from '../clients/approval.ts'
 import {
   lastRenewed,
   programsOf,
@@ -59,16 +60,17 @@ const People = ({ connections }: { connections: readonly Connection[] }) => (
   </>
 )
 
-const stateText = ({ registered }: Program): string => {
-  if (registered === undefined) return 'Not registered here'
-  return registered.approved ? 'Approved' : 'Not approved'
+const State = ({ program, isAsked }: { program: Program; isAsked: boolean }) => {
+  const { tone, word, help } = approvalOf(program, isAsked)
+  return (
+    <>
+      <Status tone={tone} word={word} />
+      <span class="help blk">{help}</span>
+    </>
+  )
 }
 
-const State = ({ program }: { program: Program }) => (
-  <Status tone={program.registered ? (program.registered.approved ? 'ok' : 'warn') : 'off'} word={stateText(program)} />
-)
-
-const columns: readonly Column<Program>[] = [
+const columnsFor = (isAsked: boolean): readonly Column<Program>[] => [
   {
     key: 'name',
     label: 'Program',
@@ -93,20 +95,32 @@ const columns: readonly Column<Program>[] = [
       return at === undefined ? '—' : <Ago at={at} />
     }
   },
-  { key: 'state', label: 'State', kind: 'wrap', value: stateText, cell: (program) => <State program={program} /> }
+  {
+    key: 'state',
+    label: 'State',
+    kind: 'wrap',
+    value: (program) => approvalOf(program, isAsked).word,
+    cell: (program) => <State program={program} isAsked={isAsked} />
+  }
 ]
 
 const path = (id: string, ...rest: readonly string[]) =>
   ['/api/v0/oauth_clients', encodeURIComponent(id), ...rest].join('/')
 
-function actionsFor(asked: Signal<Program | undefined>, approve: (program: Program) => void): Column<Program> {
+interface ActionsOptions {
+  readonly asked: Signal<Program | undefined>
+  readonly isApprovalAsked: boolean
+  readonly approve: (program: Program) => void
+}
+
+function actionsFor({ asked, isApprovalAsked, approve }: ActionsOptions): Column<Program> {
   return {
     key: 'actions',
     label: 'Actions',
     cell: (program) =>
       program.registered && (
         <div class="actions right">
-          {!program.registered.approved && (
+          {isApprovalAsked && !program.registered.approved && (
             <button
               type="button"
               class="btn sm"
@@ -183,14 +197,16 @@ function Programs({ programs, query }: ProgramsProps) {
         <p>Programs register themselves when a person connects them by URL. They appear here with the people.</p>
       </EmptyPanel>
     )
-  const actions = actionsFor(asked, (program) => void approve(program))
+  const { approves_clients: isApprovalAsked, may } = viewer.value
+  const columns = columnsFor(isApprovalAsked)
+  const actions = actionsFor({ asked, isApprovalAsked, approve: (program) => void approve(program) })
   return (
     <>
       {failure.value && <ErrorPanel title="The program was not approved." error={failure.value} />}
       <SortedTable
         label="OAuth clients"
         rows={programs}
-        columns={viewer.value.may.administer ? [...columns, actions] : columns}
+        columns={may.administer ? [...columns, actions] : columns}
         keyOf={({ id }) => id}
         query={query}
       />

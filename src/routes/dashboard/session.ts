@@ -11,7 +11,7 @@ const MAX_ADMINISTRATORS = 5
 
 export interface SessionOptions {
   readonly publicUrl: string
-  readonly auth: Pick<Config['auth'], 'localSignIn' | 'breakGlass'>
+  readonly auth: Pick<Config['auth'], 'localSignIn' | 'breakGlass' | 'dcr'>
   readonly stdio: Pick<Config['stdio'], 'enabled'>
 }
 
@@ -42,6 +42,7 @@ export const session: FastifyPluginAsyncTypebox<SessionOptions> = async (app, { 
         may: { call: may('call'), audit: may('auditor'), administer: may('admin') },
         sign_in: { password: auth.localSignIn, static_token: auth.breakGlass },
         stdio: stdio.enabled,
+        approves_clients: auth.dcr === 'approve',
         administrators: principals.activeAdministrators(MAX_ADMINISTRATORS)
       }
     }

@@ -28,6 +28,9 @@ export const ConsoleSession = Type.Object({
     { description: 'Ways in beside an identity provider that the settings leave on' }
   ),
   stdio: Type.Boolean({ description: 'False if the settings start no stdio servers, such as the demo server' }),
+  approves_clients: Type.Boolean({
+    description: 'True if people can let in a program that registered itself only once an administrator has approved it'
+  }),
   administrators: Type.Array(Type.String(), { description: 'Names of some administrators, who can help' })
 })
 export type ConsoleSession = Static<typeof ConsoleSession>
