@@ -85,6 +85,8 @@ export interface CatalogServer {
   readonly held: readonly HeldItem[]
   /** Returns true if an item is held, by its name or URI at the upstream. */
   isHeld(kind: ItemKind, name: string): boolean
+  /** Returns since when an item has been held, by its name or URI at the upstream, or by the alias that it would have. */
+  heldSince(kind: ItemKind, name: string): string | undefined
   /** The server's instructions as they are served; null if there are none. */
   readonly instructions: string | null
   /** Error that occurred while the server was built from the stored record; it then has no items. */
@@ -262,6 +264,13 @@ interface ServerParts extends Pick<CatalogServer, 'stored' | 'present' | 'unusab
   readonly fault?: Fault
 }
 
+/** Returns the times since when items have been held by their kinds with their names, and with their aliases. */
+function heldTimes({ stored, held }: ServerParts, toolNames: ToolNames): ReadonlyMap<string, string> {
+  const names = createItemNames(toolNames, stored.name, held)
+  const byAlias = held.map(({ kind, name, since }) => [`${kind} ${names.publicPart(kind, name)}`, since] as const)
+  return new Map([...byAlias, ...held.map(({ kind, name, since }) => [`${kind} ${name}`, since] as const)])
+}
+
 function createServer(parts: ServerParts, toolNames: ToolNames): CatalogServer {
   const { stored, held, fault } = parts
   const byKind = new Map<ItemKind, Item[]>()
@@ -274,6 +283,7 @@ function createServer(parts: ServerParts, toolNames: ToolNames): CatalogServer {
   // the files of a held skill are as unreadable as those of a disabled one
   const folders = createSkillFolders([...stored.items, ...held])
   const heldNames = new Set(held.map(({ kind, name }) => `${kind} ${name}`))
+  let lazyHeldTimes: ReadonlyMap<string, string> | undefined
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
   const server: CatalogServer = {
     ...parts,
@@ -286,6 +296,7 @@ function createServer(parts: ServerParts, toolNames: ToolNames): CatalogServer {
     },
     fault,
     isHeld: (kind, name) => heldNames.has(`${kind} ${name}`),
+    heldSince: (kind, name) => (lazyHeldTimes ??= heldTimes(parts, toolNames)).get(`${kind} ${name}`),
     items,
     appTools,
     find: (kind, name) => byName.get(kind)?.get(name),

@@ -166,7 +166,7 @@ export interface CallLogOptions {
   /** True while the arguments and results of this server's calls are recorded. */
   isRecorded(server: string): boolean
   /** Returns since when the definition of a call's item has been held, as ISO time; undefined if it is not held. */
-  heldSince(call: Pick<CallObservation, 'kind' | 'server' | 'item'>): string | undefined
+  heldSince(call: Pick<CallObservation, 'kind' | 'server' | 'item' | 'endpoint'>): string | undefined
 }
 
 /**

@@ -164,3 +164,51 @@ test('DE-02 every call of a tool held under block is logged with the time since 
   const ways = calls.map(({ via }) => via).toSorted()
   assert.deepEqual(ways, ['legacy', 'modern', 'rest', 'rest', 'rest', 'search', 'search'])
 })
+
+test('DE-02 the log says since when a tool is held under block also by the name that a group or the gateway gives it', async (t) => {
+  const spoken = (description: string) => tool('say.it', description)
+  const { app, mcp, client, serve } = await startPinned(
+    t,
+    { tools: [add, spoken('Says')] },
+    { ...enterprise, TOWPATH_DEFINITIONS: 'block', TOWPATH_TOOL_NAMES: 'rename' }
+  )
+  const groups = [
+    { name: 'g', included_servers: ['s'], tools: { s__add: { name: 'sum' } } },
+    { name: 'qualified', included_servers: ['s'], tools: { s__add: { name: 'other__sum' } } },
+    { name: 'bare', included_servers: ['s'], tool_names: 'bare', tools: { s__add: { name: 'x__sum' } } }
+  ]
+  for (const group of groups) assert.equal((await rest(app, 'POST', '/tool-groups', group)).status, 201)
+  const listed = await mcp.legacy('tools/list', undefined, client)
+  const names = (listed.body.result.tools as { name: string }[]).map(({ name }) => name)
+  const alias = names.find((name) => name !== 's__add')!
+  assert.notEqual(alias, 's__say.it')
+  await serve({ tools: [changed, spoken('Changed')] })
+  const held = await heldOf(app)
+  const since = (name: string) => held.find((item) => item.name === name)!.since
+  const call = async (endpoint: string, name: string) => {
+    const url = mcp.url.replace(/mcp$/, endpoint)
+    const headers = { 'content-type': 'application/json', accept: both, ...client }
+    const body = legacyBody('tools/call', { name, arguments: {} })
+    assert.match(await (await fetch(url, { method: 'POST', headers, body })).text(), /Unknown tool/)
+  }
+  const calls = [
+    ['v0/groups/g/mcp', 'sum', since('add')],
+    ['v0/groups/qualified/mcp', 'other__sum', since('add')],
+    ['v0/groups/bare/mcp', 'x__sum', since('add')],
+    ['v0/groups/bare/mcp', 'say.it', since('say.it')],
+    ['mcp', alias, since('say.it')],
+    ['v0/groups/g/mcp', alias, since('say.it')],
+    ['mcp', 'sum', undefined],
+    ['v0/groups/g/mcp', 'other__sum', undefined]
+  ] as const
+  for (const [endpoint, name] of calls) await call(endpoint, name)
+  const logged = await until('the calls are logged', async () => {
+    const found = (await rest(app, 'GET', '/calls')).body.calls as { held_since?: string }[]
+    return found.length === calls.length ? found : undefined
+  })
+  assert.ok(logged)
+  assert.deepEqual(
+    logged.map(({ held_since }) => held_since).toReversed(),
+    calls.map(([, , at]) => at)
+  )
+})

@@ -9,7 +9,8 @@ import { warningsOf } from '../../domain/definitions/warnings.ts'
 import { splitName } from '../../domain/names.ts'
 import { markedText } from '../../domain/text/hidden-characters.ts'
 import type { Caller } from '../../catalog/caller.ts'
-import type { Catalog, CatalogServer } from '../../catalog/catalog.ts'
+import type { Catalog, CatalogGroup, CatalogServer } from '../../catalog/catalog.ts'
+import { groupOf } from '../../catalog/endpoint.ts'
 import { splitNamedAddress } from '../../catalog/resource-uris.ts'
 import { definitionPolicyOf } from '../../catalog/served-definitions.ts'
 import { invalid, notFound } from '../../lib/errors.ts'
@@ -47,13 +48,13 @@ export interface Definitions {
   counts(): HeldCounts
   /**
    * Returns since when the definition of the item of a call has been held, as ISO time; undefined if it is not. `item`:
-   * its name at the server, or the name in the request if `server` is absent.
+   * its name at the server, or the name in the request to `endpoint` if `server` is absent.
    */
   heldSince(call: HeldCall): string | undefined
 }
 
 /** Item of a call as the log names it. */
-type HeldCall = Pick<CallObservation, 'kind' | 'server' | 'item'>
+type HeldCall = Pick<CallObservation, 'kind' | 'server' | 'item' | 'endpoint'>
 
 const PAGE_LENGTH = 100
 /** A page ends early after an entry beyond this size, in UTF-16 units. */
@@ -181,21 +182,36 @@ function definitionOf(catalog: Catalog, server: CatalogServer, entry: Entry, byD
   }
 }
 
-/** Returns the server and the name at the server of the item of a call, which the caller need not be able to use. */
-function itemOf({ kind, server, item = '' }: HeldCall): { readonly server: string | undefined; readonly name: string } {
+/** Server and name at the server, perhaps an alias, of the item of a call. Without a server it may be that of any. */
+interface CalledItem {
+  readonly server: string | undefined
+  readonly name: string
+}
+
+/** Returns the tool to which a group gives a name, held or not. */
+function renamedIn({ overrides }: CatalogGroup, name: string): CalledItem | undefined {
+  const found = [...overrides].find(([, { override }]) => override.name === name)
+  return found && splitName(found[0])
+}
+
+/** Returns the item of a call, which the caller need not be able to use. */
+function itemOf(catalog: Catalog, { kind, server, item = '', endpoint }: HeldCall): CalledItem {
   if (server !== undefined) return { server, name: item }
+  const group = catalog.group(groupOf(endpoint) ?? '')
+  const renamed = kind === 'tool' ? group && renamedIn(group, item) : undefined
+  if (renamed) return renamed
+  if (group?.isBare) return { server: [...group.selections.keys()][0], name: item }
   const split = kind === 'resource' ? splitNamedAddress(item) : splitName(item)
   if (split === undefined) return { server: undefined, name: item }
   return { server: split.server, name: 'uri' in split ? split.uri : split.name }
 }
 
-function heldSince({ servers }: Catalog, call: HeldCall): string | undefined {
-  const { server, name } = itemOf(call)
+function heldSince(catalog: Catalog, call: HeldCall): string | undefined {
+  const { server, name } = itemOf(catalog, call)
   const kind = call.kind === 'completion' ? 'prompt' : call.kind
-  for (const each of servers) {
+  for (const each of catalog.servers) {
     if (server !== undefined && each.name !== server) continue
-    const held = each.held.find((item) => item.kind === kind && item.name === name)
-    const since = held?.since ?? each.find(kind, name)?.stored.present?.changedAt
+    const since = each.heldSince(kind, name) ?? each.find(kind, name)?.stored.present?.changedAt
     if (since !== undefined) return since
   }
   return undefined
