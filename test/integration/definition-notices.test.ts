@@ -69,6 +69,29 @@ test('a server that changes all the time causes one message a minute, with all t
   notice.close()
 })
 
+test('a server that renames all its tools with each reading fills no memory before the next message', async () => {
+  const sent: { count: number; items: { name: string }[] }[] = []
+  const webhook = { post: (message: object) => void sent.push(message as (typeof sent)[number]) }
+  const notice = createDefinitionNotice(webhook, { publicUrl: undefined, everyMs: 50 })
+  const names = (from: number, count: number) => Array.from({ length: count }, (_, n) => `tool t${from + n}`)
+  const tell = (keys: readonly string[]) =>
+    notice.tell({ server: 'a', before: {}, after: Object.fromEntries(keys.map((key) => [key, '0'])) })
+  tell(names(0, 1))
+  for (let n = 0; n < 30; n++) tell(names(0, 300))
+  await until('these are told', () => sent.length === 2)
+  for (let n = 0; n < 30; n++) tell(names(n * 1_000, 1_000))
+  await until('the rest is told', () => sent.length === 3)
+  assert.deepEqual(
+    sent.map(({ count, items }) => [count, items.length]),
+    [
+      [1, 1],
+      [300, 200],
+      [10_000, 200]
+    ]
+  )
+  notice.close()
+})
+
 test('the number of held definitions of a server is a metric', async (t) => {
   const { app, serve } = await startPinned(t, { tools: [add] }, { TOWPATH_DEFINITIONS: 'pin', OTEL_ENABLED: 'on' })
   const held = async () =>

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { spellFingerprint } from '../../domain/definitions/canonical.ts'
 import { escapeText } from '../../domain/text/text.ts'
 import type { Hold } from '../../registry/repositories/context.ts'
@@ -20,12 +21,36 @@ const EVERY_MS = 60_000
 const MAX_ITEMS = 200
 const MAX_NAME = 300
 
-/** Definitions held since the last message about a server, by kind and name */
-type Gathered = Map<string, { readonly fingerprint: string; readonly pinned: string | undefined }>
+/** Definitions that a message counts: a server that renames its items with each reading must not fill the memory. */
+const MAX_COUNTED = 10_000
+
+/** Fingerprints of a held definition */
+interface HeldFingerprints {
+  readonly fingerprint: string
+  readonly pinned: string | undefined
+}
+
+/** Definitions held since the last message about a server */
+interface Gathered {
+  /** Those that the message names, by kind and name */
+  readonly named: Map<string, HeldFingerprints>
+  /** Digests of the kinds and names of those that it only counts */
+  readonly others: Set<string>
+}
+
+const nothingYet = (): Gathered => ({ named: new Map(), others: new Set() })
+const countOf = ({ named, others }: Gathered) => named.size + others.size
+
+/** Adds a definition, or replaces the earlier one of its kind and name. */
+function gather(gathered: Gathered, key: string, fingerprints: HeldFingerprints): void {
+  const { named, others } = gathered
+  if (named.size < MAX_ITEMS || named.has(key)) named.set(key, fingerprints)
+  else if (countOf(gathered) < MAX_COUNTED) others.add(createHash('sha256').update(key).digest('base64'))
+}
 
 /** Returns the items of a message. Names come from servers: they are escaped and cut. */
-const itemsOf = (gathered: Gathered) =>
-  [...gathered].slice(0, MAX_ITEMS).map(([key, { fingerprint, pinned }]) => {
+const itemsOf = ({ named }: Gathered) =>
+  [...named].map(([key, { fingerprint, pinned }]) => {
     const at = key.indexOf(' ')
     return {
       kind: key.slice(0, at),
@@ -49,22 +74,23 @@ export function createDefinitionNotice(
   const send = (server: string, gathered: Gathered) => {
     const at = new Date().toISOString()
     webhook.post(
-      { event: 'definitions.held', at, server, count: gathered.size, items: itemsOf(gathered), ...address },
+      { event: 'definitions.held', at, server, count: countOf(gathered), items: itemsOf(gathered), ...address },
       { server }
     )
     const timer = setTimeout(() => {
       const later = waiting.get(server)!.gathered
       waiting.delete(server)
-      if (later.size > 0) send(server, later)
+      if (countOf(later) > 0) send(server, later)
     }, everyMs)
     timer.unref()
-    waiting.set(server, { timer, gathered: new Map() })
+    waiting.set(server, { timer, gathered: nothingYet() })
   }
   return {
     tell({ server, before, after }) {
       const known = waiting.get(server)
-      const gathered: Gathered = known?.gathered ?? new Map()
-      for (const [key, fingerprint] of Object.entries(after)) gathered.set(key, { fingerprint, pinned: before[key] })
+      const gathered = known?.gathered ?? nothingYet()
+      for (const [key, fingerprint] of Object.entries(after))
+        gather(gathered, key, { fingerprint, pinned: before[key] })
       if (!known) send(server, gathered)
     },
     close() {
