@@ -27,7 +27,7 @@ export interface Refresher {
   refreshIfStale(id: string): void
   /**
    * Re-reads a server's lists soon, after its `list_changed` notification. Requests in quick succession are combined.
-   * For a server that notifies during every read, the delay doubles up to five seconds.
+   * For a server that notifies during every read, or within five seconds of it, the delay doubles up to five seconds.
    */
   requestRefresh(id: string): void
   /**
@@ -100,7 +100,8 @@ class ListRefresher implements Refresher {
   requestRefresh(id: string): void {
     const last = this.#requestDelays.get(id) ?? 0
     const lastReadEnd = this.#lastReadEnds.get(id) ?? -Infinity
-    const isRepeated = this.#running.has(id) || performance.now() - lastReadEnd < 2 * last
+    // a server that waits for the end of a shorter time would be read without pause
+    const isRepeated = this.#running.has(id) || performance.now() - lastReadEnd < Math.max(2 * last, MAX_DELAY_MS)
     const delayMs = isRepeated ? Math.min(Math.max(2 * last, DELAY_MS), MAX_DELAY_MS) : DELAY_MS
     if (!this.#requested.get(id)?.isRequest) this.#requestDelays.set(id, delayMs)
     this.#schedulePending(id, true, delayMs)

@@ -81,6 +81,19 @@ test('SR-H3 a server that tells of changes at each reading is read ever later, a
   await until('another server is read', () => read.includes('b'))
 })
 
+test('a server that waits a little before it tells of the next change is read ever later too', async (t) => {
+  const { refresher, read } = open(t, {
+    store: async ({ id }) => {
+      setTimeout(() => refresher.requestRefresh(id), 250)
+      return unchanged
+    }
+  })
+  refresher.requestRefresh('id-a')
+  await new Promise((resolve) => setTimeout(resolve, 2_800))
+  // at 100, 450, 900, 1,550 ms …; without backoff one each 350 ms
+  assert.ok(read.length >= 1 && read.length <= 5, `${read.length} reads in 2.8 s`)
+})
+
 test('a server that is unknown or disabled is not read', async (t) => {
   const catalog = catalogOf([storedServer('a', [], { enabled: false }), storedServer('b', [])])
   const { refresher, read } = open(t, {}, () => catalog)
