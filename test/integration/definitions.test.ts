@@ -319,6 +319,42 @@ test('a rejected definition comes back into sight when the server changes it aga
   assert.equal(await told(), before)
 })
 
+test(
+  'of decisions on one definition at the same time on two replicas one counts, and a no after a yes is refused',
+  { skip: engines.length < 2 },
+  async (t) => {
+    const config = await freshConfig(t, { TOWPATH_DEFINITIONS: 'pin' }, 'postgres')
+    const [app, other] = [await openApp(config), await openApp(config)] as const
+    for (const each of [app, other]) addCleanup(t, () => each.close())
+    const listed = await startListed(t, 'streamable_http', { tools: [add] })
+    await rest(app, 'POST', '/servers', { name: 's', ...listed.registration })
+    const decide = (each: typeof app, verb: string, items: object) => rest(each, 'POST', `/definitions/${verb}`, items)
+    for (let n = 0; n < 5; n++) {
+      listed.set({ tools: [tool('add', `change ${n}`)] })
+      await rest(app, 'POST', '/servers/s/refresh')
+      const held = await until('both replicas know the change', async () => {
+        const both = [await heldOf(app), await heldOf(other)]
+        return both.every((items) => JSON.stringify(items).includes(`change ${n}`)) && both[0]
+      })
+      const items = seen(held || [])
+      const decisions = [app, other].flatMap((each) => ['accept', 'reject'].map((verb) => decide(each, verb, items)))
+      const statuses = (await Promise.all(decisions)).map(({ status }) => status)
+      assert.deepEqual([statuses[0], statuses[2]], [204, 204], 'a yes counts, also after a no')
+      assert.ok([statuses[1], statuses[3]].every((status) => status === 204 || status === 409))
+      for (const each of [app, other]) {
+        await until(
+          'the yes counts on every replica',
+          async () => (await rest(each, 'GET', '/tools')).body[0].description === `change ${n}`
+        )
+      }
+      const late = await decide(other, 'reject', items)
+      assert.deepEqual([late.status, late.body.error], [409, 'these have been accepted meanwhile: s tool add'])
+      const { entries } = (await rest(app, 'GET', '/audit?action=definition.accept')).body
+      assert.equal(entries.length, n + 1, 'one yes is in the audit log')
+    }
+  }
+)
+
 test('a server that is forced, replaced, or removed and registered again keeps its pins', async (t) => {
   const { app, listed, told } = await startPinned(t, { tools: [add], instructions: 'Be brief.' })
   const before = await told()

@@ -39,7 +39,7 @@ export interface Definitions {
   list(query: DefinitionQuery): Promise<DefinitionPage>
   /** Accepts definitions, all or none. 404, 409 if one has changed since it was seen. */
   accept(caller: Caller, seen: readonly SeenDefinition[]): Promise<void>
-  /** Takes definitions out of sight until they change again. 404, 409. */
+  /** Takes definitions out of sight until they change again. 404, 409, also if one has been accepted since. */
   reject(caller: Caller, seen: readonly SeenDefinition[]): Promise<void>
   /** Sets the policy of a server, without contacting it; null: that of the gateway. 404. */
   setPolicy(caller: Caller, server: string, policy: DefinitionPolicy | null): Promise<void>

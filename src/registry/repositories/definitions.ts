@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { AppError } from '../../lib/errors.ts'
-import type { DefinitionPolicy } from '../../domain/definitions/kinds.ts'
+import type { DefinitionPolicy, DefinitionState } from '../../domain/definitions/kinds.ts'
 import { spellFingerprint } from '../../domain/definitions/canonical.ts'
 import type { Negotiation, ServerSettings } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
@@ -29,17 +29,26 @@ const changedMeanwhile = (stale: readonly SeenDefinition[]) =>
     code: 'definition_changed'
   })
 
+const acceptedMeanwhile = (accepted: readonly SeenDefinition[]) =>
+  new AppError(409, `these have been accepted meanwhile: ${accepted.map(labelOf).join(', ')}`, {
+    code: 'definition_accepted'
+  })
+
 const listed = (items: readonly SeenDefinition[]) =>
   sql`unnest(${items.map(({ kind }) => kind)}::text[], ${items.map(({ name }) => name)}::text[]) as seen (kind, name)`
 
-/** Returns the definitions that are no longer as they were seen. */
-async function staleOf(db: Db, serverId: string, items: readonly SeenDefinition[]): Promise<SeenDefinition[]> {
-  const { rows } = await sql<DefinitionRef & { canonical: string }>`
-    select items.kind, items.name, items.canonical from items join ${listed(items)}
+/** Returns the definitions that are no longer as they were seen, and of the others those that are accepted. */
+async function readDecided(db: Db, serverId: string, items: readonly SeenDefinition[]) {
+  const { rows } = await sql<DefinitionRef & { canonical: string; state: DefinitionState }>`
+    select items.kind, items.name, items.canonical, items.state from items join ${listed(items)}
       on items.kind = seen.kind and items.name = seen.name
     where items.server_id = ${serverId}::uuid and items.position is not null`.execute(db)
-  const present = new Map(rows.map((row) => [keyOf(row), row.canonical]))
-  return items.filter((item) => present.get(keyOf(item)) !== item.fingerprint)
+  const present = new Map(rows.map((row) => [keyOf(row), row]))
+  const isStale = (item: SeenDefinition) => present.get(keyOf(item))?.canonical !== item.fingerprint
+  return {
+    stale: items.filter(isStale),
+    accepted: items.filter((item) => !isStale(item) && present.get(keyOf(item))!.state === 'accepted')
+  }
 }
 
 const acceptIn =
@@ -118,7 +127,8 @@ async function setPolicy(
 
 /**
  * Creates the repository of decisions on definitions for a write. Each decides on all or none: if the server has changed
- * one of them since it was seen, a 409 AppError names it. Throws a 404 AppError for an unknown server.
+ * one of them since it was seen, or somebody has accepted one that is rejected, a 409 AppError names it. Throws a 404
+ * AppError for an unknown server.
  */
 export function createDefinitionRepository({ db, version, actor, recordEffect }: WriteContext) {
   const decide = async (seen: readonly SeenDefinition[], work: Decide, isAccepted: boolean) => {
@@ -129,8 +139,15 @@ export function createDefinitionRepository({ db, version, actor, recordEffect }:
       found.push({ id, items: seen.filter(({ server }) => server === name) })
     }
     const stale: SeenDefinition[] = []
-    for (const { id, items } of found) stale.push(...(await staleOf(db, id, items)))
+    const accepted: SeenDefinition[] = []
+    for (const { id, items } of found) {
+      const read = await readDecided(db, id, items)
+      stale.push(...read.stale)
+      accepted.push(...read.accepted)
+    }
     if (stale.length > 0) throw changedMeanwhile(stale)
+    // nothing would be held although the answer says so
+    if (!isAccepted && accepted.length > 0) throw acceptedMeanwhile(accepted)
     const before: [string, string][] = []
     const after: [string, string][] = []
     for (const { id, items } of found) {
