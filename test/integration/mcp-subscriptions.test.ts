@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { register } from '../app.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { addRecorder, META, modernBody, modernHeaders, openStream, startMcp } from './mcp-helpers.ts'
@@ -61,6 +62,53 @@ test('a resource is subscribed to once upstream, and each subscriber is told und
   recorder.announce(updated, { uri: note })
   await until('the other is told', () => aliased.stream.messages.length === 3)
   assert.deepEqual([plain.stream.messages.length, silent.stream.messages.length], [2, 0])
+})
+
+test('while a resource is held its subscribers hear nothing of it, and again once it is accepted', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await startRecorder(null, { name: 'one', tells: true })
+  addCleanup(t, recorder.close)
+  // followed, but another definition is the accepted one
+  const pins = { [`resource ${note}`]: `sha256:${'0'.repeat(64)}` }
+  const place = { transport: 'streamable_http', url: recorder.url }
+  await register(mcp.app, { name: 'one', ...place, definitions: 'follow', pins })
+  const { stream, send, session } = await open(t, mcp)
+  assert.deepEqual((await send('subscribe', note)).result, {})
+  const listening = await listen(t, mcp, { resourceSubscriptions: [note], resourcesListChanged: true })
+  const streams = [stream, listening]
+  const isTold = () => streams.every((each) => uris(each).includes(note))
+  await until('the stream is open', () => listening.messages.length > 0)
+  recorder.announce(updated, { uri: note })
+  await until('both are told', isTold)
+  for (const policy of ['block', 'pin']) {
+    for (const each of streams) each.messages.length = 0
+    await mcp.app.inject({ method: 'PUT', url: '/api/v0/servers/one/definitions', payload: { policy } })
+    if (policy === 'block')
+      await until('the list is shorter', () =>
+        streams.every((each) => JSON.stringify(each.messages).includes('resources'))
+      )
+    await until('the gateway watches', () => recorder.streams() > 0)
+    for (const each of streams) each.messages.length = 0
+    recorder.announce(updated, { uri: note })
+    recorder.announce(updated, { uri: `${note}/part` })
+    recorder.announce('notifications/resources/list_changed')
+    await wait(1_000)
+    assert.deepEqual(
+      streams.map((each) => each.messages),
+      [[], []],
+      policy
+    )
+    assert.equal((await send('subscribe', note)).error?.code, -32002)
+    assert.equal((await mcp.legacy('resources/read', { uri: note }, session)).body.error?.code, -32002)
+  }
+  const held = (await mcp.app.inject('/api/v0/definitions?state=held')).json<{ items: object[] }>().items
+  const names = ['server', 'kind', 'name', 'fingerprint'] as const
+  const items = held.map((item) => Object.fromEntries(names.map((name) => [name, item[name as never]])))
+  await mcp.app.inject({ method: 'POST', url: '/api/v0/definitions/accept', payload: { items } })
+  await until('both are told again', () => {
+    recorder.announce(updated, { uri: note })
+    return isTold()
+  })
 })
 
 test('subscriptions end with their session, and upstream a moment after the last one', async (t) => {
