@@ -385,6 +385,27 @@ test('a server that is forced, replaced, or removed and registered again keeps i
   assert.equal((await heldOf(app)).length, 2, 'what was accepted anew is the pin')
 })
 
+for (const policy of ['follow', 'pin', 'block'] as const) {
+  test(`a lock made while changes wait names what was accepted, and applying it accepts nothing else: ${policy}`, async (t) => {
+    const mul = tool('mul', 'Multiplies')
+    const { app, listed, serve, told } = await startPinned(t, { tools: [add, mul] }, { TOWPATH_DEFINITIONS: policy })
+    const lockOf = async () => (await rest(app, 'GET', '/definitions/lock')).body.servers.s.pins as object
+    const lock = await lockOf()
+    await serve({ tools: [changed, tool('mul', 'changed'), tool('new', 'new')], instructions: 'changed' })
+    const held = await heldOf(app)
+    assert.equal(held.length, 4)
+    await rest(app, 'POST', '/definitions/reject', seen(held.filter(({ name }) => name === 'mul')))
+    assert.deepEqual(await lockOf(), lock)
+    const before = await told()
+    const applied = await rest(app, 'PUT', '/servers/s', { name: 's', ...listed.registration, pins: lock })
+    assert.equal(applied.status, 200, JSON.stringify(applied.body))
+    assert.deepEqual(await lockOf(), lock)
+    assert.equal((await heldOf(app)).length, 3)
+    assert.equal((await heldOf(app, 'state=rejected')).length, 1)
+    assert.equal(await told(), before)
+  })
+}
+
 test('a registration with pins accepts exactly these', async (t) => {
   const { app } = await startPinned(t, { tools: [add, tool('mul', 'Multiplies')] })
   const { servers } = (await rest(app, 'GET', '/definitions/lock')).body
