@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { addCleanup } from '../store.ts'
+import { freshConfig, openApp } from '../app.ts'
+import { addCleanup, engines } from '../store.ts'
 import { until } from '../until.ts'
-import { addRecorder, openSession, openStream, startMcp, type Answer } from './mcp-helpers.ts'
+import { enterprise, rest as restOf } from './definition-helpers.ts'
+import { addRecorder, openSession, openStream, startMcp, type Answer, type RpcAnswer } from './mcp-helpers.ts'
+import { modernBody, modernHeaders } from './mcp-messages.ts'
+import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startHttp } from '../fixtures/http/server.ts'
 import { startOwnPostgres } from '../own-postgres.ts'
 import { admin, as, startPolicyGateway, type PolicyGateway } from './policy-helpers.ts'
@@ -443,3 +447,51 @@ test('a held call hears at once that its request ended, and progress only grows'
   assert.match(resultOf(await ended).content[0]!.text, /policy has changed/)
   assert.equal(sent(gateway), 2)
 })
+
+test(
+  'of decisions at the same time on two replicas one counts, and the call runs once after a yes',
+  { skip: engines.length < 2 },
+  async (t) => {
+    const config = await freshConfig(t, enterprise, 'postgres')
+    const replicas = [await openApp(config), await openApp(config)] as const
+    for (const each of replicas) addCleanup(t, () => each.close())
+    const [app] = replicas
+    const recorder = await startRecorder(null, { name: 'k8s', modern: true })
+    addCleanup(t, recorder.close)
+    const api = (path: string, payload: object) => restOf(app, 'POST', path, payload)
+    await api('/servers', { name: 'k8s', transport: 'streamable_http', url: recorder.url })
+    const client = await api('/clients', { name: 'worker', allowed_servers: ['k8s'] })
+    const ask = { name: 'ask', effect: 'approve', targets: { servers: ['k8s'] }, hold_ms: 0 }
+    assert.equal((await api('/policies', ask)).status, 201)
+    const headers = { ...modernHeaders('tools/call', 'k8s__echo'), ...as(client.body.access_token as string) }
+    const call = async (each: typeof app, text: string) => {
+      const payload = modernBody('tools/call', { name: 'k8s__echo', arguments: { text } })
+      return (await each.inject({ method: 'POST', url: '/mcp', headers, payload })).json<RpcAnswer>().result
+    }
+    const waiting = (result: RpcAnswer['result']) => result?._meta?.[META]?.status === 'pending'
+    await until('both replicas know the rule', async () => waiting(await call(replicas[1], 'known?')))
+    for (let n = 0; n < 8; n++) {
+      const text = `call ${n}`
+      const asked = await Promise.all(replicas.map((each) => call(each, text)))
+      assert.ok(asked.every(waiting))
+      const [id, same] = asked.map((result) => result._meta[META].id as string)
+      assert.equal(id, same, 'equal calls have one request')
+      const { fingerprint } = (await restOf(app, 'GET', `/approvals/${id}`)).body as { fingerprint: string }
+      const verbs = n % 2 === 0 ? (['approve', 'deny'] as const) : (['deny', 'approve'] as const)
+      const decisions = [...verbs, ...verbs].map((verb, index) =>
+        restOf(replicas[index % 2]!, 'POST', `/approvals/${id}/${verb}`, { fingerprint })
+      )
+      const decided = await Promise.all(decisions)
+      assert.deepEqual(
+        decided.map(({ status }) => status).toSorted((a, b) => a - b),
+        [200, 409, 409, 409]
+      )
+      const { status } = decided.find((each) => each.status === 200)!.body as { status: string }
+      const repeated = await Promise.all([...replicas, ...replicas].map((each) => call(each, text)))
+      const ran = repeated.filter((result) => !result.isError)
+      assert.equal(ran.length, status === 'approved' ? 1 : 0)
+      const sent = recorder.calls('tools/call').filter(({ params }) => JSON.stringify(params).includes(text))
+      assert.equal(sent.length, ran.length)
+    }
+  }
+)
