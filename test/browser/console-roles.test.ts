@@ -115,6 +115,8 @@ test('what a role may not do is on no page of it, and no page of it asks for wha
         for (const hash of role === 'auditor' ? [...pages, 'catalogue', 'diagnostics'] : pages) {
           await navigate(page, `#/${hash}`)
           if (hash === 'groups/ops') await page.getByRole('heading', { level: 1, name: 'ops' }).waitFor()
+          const reason = page.getByText('Your role reads and calls nothing')
+          if (hash === 'tools/k8s__echo') assert.equal(await reason.count(), role === 'auditor' ? 1 : 0, role)
           const controls = await labelsOf(page, 'main button, main a')
           const dead = controls.filter((label) => changing.test(label))
           const mayCall = role === 'user' ? /^(Call tool|Render|Read|Replay)/ : /^$/

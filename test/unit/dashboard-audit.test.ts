@@ -34,6 +34,7 @@ test('a change names no secret, and one whose values are not recorded is only na
   assert.deepEqual(change({}, { env: { A: '***' } }), ['env: + A'])
   assert.deepEqual(change({ env: { A: '***' } }, { env: { A: '***', B: '***' } }), ['env: + B, A changed'])
   assert.deepEqual(changeText({ changed: ['env'], before: {}, after: {} }), ['env: changed'])
+  assert.deepEqual(changeText({ changed: ['tools', 'locks'], before: {}, after: { tools: {}, locks: [] } }), [])
   assert.deepEqual(changeText({}), [])
 })
 

@@ -59,8 +59,9 @@ function valueChange(before: unknown, after: unknown): string {
   return isNothing(before) ? wordOf(after) : `${wordOf(before)} → ${wordOf(after)}`
 }
 
-/** True for values that say the same as no value: a new thing names its empty lists too. */
-const isEmpty = (value: unknown): boolean => isNothing(value) || (isList(value) && value.length === 0)
+/** True for values that say the same as no value: a new thing names its empty lists and objects too. */
+const isEmpty = (value: unknown): boolean =>
+  isNothing(value) || (isList(value) ? value : isObject(value) ? Object.keys(value) : [value]).length === 0
 
 type Change = Pick<AuditLine, 'changed' | 'before' | 'after'>
 

@@ -36,7 +36,13 @@ const ChangeNotice = ({ server, changedAt }: { server: string; changedAt: string
   )
 }
 
-/** Warnings about an item before an agent uses it. */
+/** Tells why there is no form to try an item. */
+const ReadingNotice = ({ kind }: Pick<ItemNoticesProps, 'kind'>) =>
+  useRights().call ? null : (
+    <p class="muted">Your role reads and calls nothing; people who may use this {itemNames[kind]} can try it here.</p>
+  )
+
+/** Notices about an item before somebody uses it. */
 export const ItemNotices = ({ kind, item }: ItemNoticesProps) => (
   <>
     {item.problem && (
@@ -45,5 +51,6 @@ export const ItemNotices = ({ kind, item }: ItemNoticesProps) => (
       </p>
     )}
     {item.flags.includes('changed') && <ChangeNotice server={item.server} changedAt={item.changed_at} />}
+    <ReadingNotice kind={kind} />
   </>
 )
