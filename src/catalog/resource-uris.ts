@@ -29,7 +29,7 @@ const LOOSE_ALIAS = /^towpath:(?:[\\/]|%2f|%5c){2}/i
 /**
  * Returns true for URIs that a client may read as an alias, also in spellings that only lenient parsers accept.
  */
-export const looksLikeAlias = (uri: string): boolean => LOOSE_ALIAS.test(withoutIgnored(uri))
+export const looksLikeAlias = (uri: string): boolean => LOOSE_ALIAS.test(startOf(uri))
 
 const APP = /^ui:\/\//i
 /** Schemes of which every address names its server in its first segment. */
@@ -44,17 +44,26 @@ const ignoredInFront = /^[\0- \s\p{Cf}]+/u
 const withoutIgnored = (uri: string) =>
   /^[!-~]/.test(uri) && !/[\t\n\r]/.test(uri) ? uri : uri.replace(/[\t\n\r]/g, '').replace(ignoredInFront, '')
 
+/** Characters of a URI that a test of its scheme reads: those of `towpath:%2f%2f`, and more */
+const START = 16
+
+/** Returns the first characters without ignored ones. Most URIs need no look at the rest, which may be long. */
+function startOf(uri: string): string {
+  const start = uri.slice(0, START)
+  return /^[!-~]*$/.test(start) ? start : withoutIgnored(uri).slice(0, START)
+}
+
 /** Returns true for the address of an interface, also in spellings that only lenient parsers accept. */
-export const isAppUri = (uri: string): boolean => APP.test(withoutIgnored(uri))
+export const isAppUri = (uri: string): boolean => APP.test(startOf(uri))
 
 /**
  * Returns true for interfaces and for files of skills, whose addresses name their server at endpoints with qualified
  * names; also in spellings that only lenient parsers accept.
  */
-export const hasNamedAddress = (uri: string): boolean => NAMED.test(withoutIgnored(uri))
+export const hasNamedAddress = (uri: string): boolean => NAMED.test(startOf(uri))
 
 /** Returns true for all URIs with the schemes of interfaces and skills, which are never sent to a server by guessing. */
-export const hasNamedScheme = (uri: string): boolean => /^(?:ui|skill):/i.test(withoutIgnored(uri))
+export const hasNamedScheme = (uri: string): boolean => /^(?:ui|skill):/i.test(startOf(uri))
 
 const lengthOfScheme = (uri: string) => uri.indexOf('://') + '://'.length
 
