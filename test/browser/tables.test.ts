@@ -52,11 +52,13 @@ test(
       await outcome.click()
       await page.locator('.callx').waitFor({ state: 'detached' })
       await navigate(page, '#/servers')
+      // each change has arrived before the next one, and before the page is closed
+      const isEnabled = async () => (await gateway.get('/api/v0/servers/demo')).body.enabled as boolean
       await page.getByRole('switch', { name: 'demo enabled' }).uncheck()
+      await waitForValue(false, isEnabled)
       await page.getByRole('switch', { name: 'demo enabled' }).check()
+      await waitForValue(true, isEnabled)
       await page.getByRole('heading', { name: 'Servers' }).waitFor()
-      // a page that is closed earlier sends the first change only
-      await waitForValue(true, async () => (await gateway.get('/api/v0/servers/demo')).body.enabled as boolean)
     })
   }
 )
