@@ -61,7 +61,7 @@ function valueChange(before: unknown, after: unknown): string {
 
 /** True for values that say the same as no value: a new thing names its empty lists and objects too. */
 const isEmpty = (value: unknown): boolean =>
-  isNothing(value) || (isList(value) ? value : isObject(value) ? Object.keys(value) : [value]).length === 0
+  isNothing(value) || ((isList(value) || isObject(value)) && Object.keys(value).length === 0)
 
 type Change = Pick<AuditLine, 'changed' | 'before' | 'after'>
 

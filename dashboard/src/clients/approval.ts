@@ -1,11 +1,11 @@
 import { COMMAND_LINE_CLIENT } from '../../../src/domain/product.ts'
 import type { Program } from './connections.ts'
 
-/** Whether people can let a program in, in words. */
+/** State of a program's approval, in words. */
 export interface ApprovalState {
   readonly tone: 'ok' | 'warn' | 'off'
   readonly word: string
-  /** What that means, or what to do. */
+  /** Sentence with the meaning of the state. */
   readonly help: string
 }
 

@@ -100,14 +100,15 @@ export class LargeResults {
     const range = rangeOf(query)
     if (!range) return undefined
     const first = Math.floor(range.from / PART_BYTES)
-    // a position after the end is read as the end
-    const part = (await this.#find(context, handle, first)) ?? (await this.#find(context, handle, 0))
+    // a position after the end has no part, but is read as the end
+    const part =
+      (await this.#find(context, handle, first)) ?? (first > 0 ? await this.#find(context, handle, 0) : undefined)
     const item = part && context.scope.servers.find(({ name }) => name === part.server)?.find('tool', part.tool)
     if (!item || !context.scope.includes(item)) return undefined
     const { size, start } = part
     if (range.from >= size) return { text: '', next: size, size }
     let bytes = Buffer.from(part.text)
-    // its own part is gone
+    // the part of this position is gone
     if (range.from >= start + bytes.length) return undefined
     if (start + bytes.length < Math.min(range.from + range.bytes, size)) {
       const second = await this.#find(context, handle, first + 1)

@@ -21,7 +21,7 @@ export interface SharedPolls {
   close(key: string): void
 }
 
-/** What a request needs until it is answered. */
+/** Call and answer of a request in flight. */
 interface OpenRequest {
   readonly answer: Promise<UpstreamAnswer>
   readonly call: Call
