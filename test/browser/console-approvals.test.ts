@@ -64,9 +64,9 @@ test(
         assert.doesNotMatch(await page.locator('body').innerText(), /hunter2/)
         await checkPage(page, 'approval')
         await press(page, 'Approve')
-        await page.getByText('Approved').first().waitFor()
+        await page.getByText('Approved', { exact: true }).first().waitFor()
         assert.equal((await invoke(console, evilCall)).status, 200)
-        await page.getByText('Used').first().waitFor()
+        await page.getByText('Used', { exact: true }).first().waitFor()
         await checkPage(page, 'approval-used')
 
         assert.equal((await invoke(console, { name: 'k8s__echo', text: 'again' })).status, 409)
@@ -74,12 +74,12 @@ test(
         await link(page, /k8s__/).click()
         await page.getByLabel('Reason').fill(evil)
         await press(page, 'Deny')
-        await page.getByText('Denied').first().waitFor()
+        await page.getByText('Denied', { exact: true }).first().waitFor()
         const denied = await invoke(console, { name: 'k8s__echo', text: 'again' })
         assert.match(await denied.text(), /not run: denied/)
         await checkPage(page, 'approval-denied')
         await page.goto(`${console.gateway.url}/console/#/approvals?view=all`)
-        await page.getByText('Used').first().waitFor()
+        await page.getByText('Used', { exact: true }).first().waitFor()
         await checkPage(page, 'approvals-all')
       },
       { cookie: console.cookieOf('admin') }
@@ -108,7 +108,7 @@ test('users see their own requests, and approvers those that they decide on', { 
     async (page) => {
       await link(page, /k8s__/).click()
       await press(page, 'Approve')
-      await page.getByText('Approved').first().waitFor()
+      await page.getByText('Approved', { exact: true }).first().waitFor()
     },
     { cookie: console.cookieOf('auditor') }
   )
