@@ -50,12 +50,13 @@ const parse = (stored: string): { salt: Buffer; key: Buffer } => {
   return { salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') }
 }
 
-export function createPasswords(): Passwords {
+/** Creates the hashing of passwords. `maxWaitMs`: time to wait for a turn, ten seconds if absent. */
+export function createPasswords(maxWaitMs = MAX_WAIT_MS): Passwords {
   const all = createSemaphore(AT_A_TIME)
   const shares = createQuota(OF_NETWORK)
   const networks = new Map<string, Semaphore>()
   const error = () => unavailable('Too many people are signing in at the moment. Try again.', 10)
-  const limit = { ms: MAX_WAIT_MS, error }
+  const limit = { ms: maxWaitMs, error }
   const deriveInTurn = async (own: Semaphore, password: string, salt: Buffer): Promise<Buffer> => {
     const releases = [await own.acquire(limit)]
     try {
