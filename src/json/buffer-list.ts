@@ -21,16 +21,27 @@ export function sliceBuffers(buffers: BufferList, start: number, end: number): B
 export const concatBuffers = (buffers: BufferList): Buffer =>
   buffers.length === 1 ? buffers[0]! : Buffer.concat(buffers)
 
-/** Searches for `text`, which must be ASCII, also across the boundaries of buffers. */
+/** Returns true if `text` begins at an offset of a buffer; it may end in a later one. */
+function startsAt(buffers: BufferList, index: number, offset: number, text: string): boolean {
+  let [i, at] = [index, offset]
+  for (let matched = 0; matched < text.length; matched++) {
+    while (at === buffers[i]!.length) {
+      if (++i === buffers.length) return false
+      at = 0
+    }
+    if (buffers[i]![at++] !== text.charCodeAt(matched)) return false
+  }
+  return true
+}
+
+/** Searches for `text`, which must be ASCII, also across the boundaries of buffers. Allocates nothing. */
 export function includesText(buffers: BufferList, text: string): boolean {
-  const longest = text.length - 1
-  let end: Buffer = Buffer.alloc(0)
-  for (const buffer of buffers) {
+  for (const [index, buffer] of buffers.entries()) {
     if (buffer.includes(text, 0, 'latin1')) return true
-    const seam = Buffer.concat([end, buffer.subarray(0, longest)])
-    if (seam.includes(text, 0, 'latin1')) return true
-    const last = buffer.length < longest ? seam : buffer
-    end = last.subarray(Math.max(last.length - longest, 0))
+    if (index === buffers.length - 1) return false
+    for (let at = Math.max(buffer.length - text.length + 1, 0); at < buffer.length; at++) {
+      if (startsAt(buffers, index, at, text)) return true
+    }
   }
   return false
 }

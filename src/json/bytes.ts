@@ -18,9 +18,9 @@ import { isInScanBuffer, scanEndOfString } from './scan.ts'
 import {
   pushBounded,
   type JsonLimits,
-  JsonError,
   readKey,
   syntaxError,
+  tooDeep,
   tooManyElements,
   defaultLimits,
   type Member
@@ -150,8 +150,7 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: ByteLimits, co
   for (;;) {
     const byte = bytes[i]
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (open.length === limits.depth)
-        throw new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+      if (open.length === limits.depth) throw tooDeep({ limits })
       const first = skipSpaceBytes(bytes, i + 1)
       if (bytes[first] !== byte + 2) {
         open.push(byte + 2)
@@ -180,21 +179,35 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: ByteLimits, co
   }
 }
 
-/** Does the same as `members` of `json.ts` on bytes; keys have one character per byte. Throws JsonError. */
-export function membersOfBytes(bytes: Buffer, at = 0, limits: ByteLimits = defaultLimits): Member[] {
-  let i = skipSpaceBytes(bytes, at)
-  if (bytes[i] !== OPEN_OBJECT) throw syntaxError(i)
+/**
+ * Does the same as `members` of `json.ts` on bytes; keys have one character per byte. The key path has at most one key.
+ * Throws JsonError.
+ */
+export const membersOfBytes = (
+  bytes: Buffer,
+  at = 0,
+  limits: ByteLimits = defaultLimits,
+  [onPath]: readonly [key?: string] = []
+): Member[] => readMembers(bytes, skipSpaceBytes(bytes, at), limits, { elements: 0 }, onPath)
+
+/** Parses the members of one object. `onPath`: key whose object is parsed too. */
+function readMembers(bytes: Buffer, at: number, limits: ByteLimits, count: Count, onPath?: string): Member[] {
+  if (bytes[at] !== OPEN_OBJECT) throw syntaxError(at)
   const found: Member[] = []
-  const count: Count = { elements: 0 }
-  i = skipSpaceBytes(bytes, i + 1)
+  let i = skipSpaceBytes(bytes, at + 1)
   if (bytes[i] === CLOSE_OBJECT) return found
   for (;;) {
     const keyStart = i
     const keyEnd = skipString(bytes, i)
     const start = skipColon(bytes, keyEnd)
-    const end = skipValueBytes(bytes, start, limits, count)
     const key = readKey(bytes.toString('latin1', keyStart, keyEnd))
-    pushBounded(found, { key, keyStart, start, end }, limits.members)
+    const isOnPath = key === onPath && bytes[start] === OPEN_OBJECT
+    if (isOnPath && limits.depth === 0) throw tooDeep({ limits })
+    const own = isOnPath ? readMembers(bytes, start, { ...limits, depth: limits.depth - 1 }, count) : undefined
+    const end = own
+      ? skipSpaceBytes(bytes, own.at(-1)?.end ?? start + 1) + 1
+      : skipValueBytes(bytes, start, limits, count)
+    pushBounded(found, { key, keyStart, start, end, members: own }, limits.members)
     i = skipSpaceBytes(bytes, end)
     if (bytes[i] === CLOSE_OBJECT) return found
     if (bytes[i] !== COMMA) throw syntaxError(i)

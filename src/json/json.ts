@@ -178,7 +178,8 @@ export function pushBounded<T>(list: T[], entry: T, max = MAX_MEMBERS): void {
   list.push(entry)
 }
 
-const tooDeep = ({ limits }: ParseState) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+export const tooDeep = ({ limits: { depth } }: { readonly limits: Pick<JsonLimits, 'depth'> }) =>
+  new JsonError('depth', `JSON is nested deeper than ${depth} levels`)
 
 /** Returns the offset after the value at `at`. Throws JsonError. */
 export const skipValue = (text: string, at: number, limits: JsonLimits = defaultLimits): number =>

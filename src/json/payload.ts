@@ -5,6 +5,9 @@ import { concatBuffers, includesText, sliceBuffers, totalLength, type BufferList
 /** Bytes above which a payload is never converted to one string: at 1 MB the conversion alone costs 0.7 ms. */
 export const LARGE_BYTES = 65_536
 
+/** Bytes up to which a part of an object is copied into its neighbour: each buffer costs a microsecond when it is sent. */
+const SMALL_BYTES = 512
+
 /** New values of members by key, as latin1 strings; null removes the member. */
 export type MemberChanges = Readonly<Record<string, string | null>>
 
@@ -104,6 +107,11 @@ export class Payload {
     return this.#readMembers().members
   }
 
+  /** True if the object has such a member. Throws JsonError if the value is not an object. */
+  has(key: string): boolean {
+    return this.members.some((member) => member.key === key)
+  }
+
   /** Returns the last value of a member as a latin1 string; undefined if there is none. */
   valueOf(key: string): string | undefined {
     const { members: all, base } = this.#readMembers()
@@ -120,9 +128,10 @@ export class Payload {
     const found = all.findLast((member) => member.key === key)
     if (!found) return undefined
     const part = this.#slice(found.start - base, found.end - base)
+    const own = found.members ? { members: found.members, base: found.start } : null
     return typeof part === 'string'
-      ? Payload.ofLatin1(part, null, this.mayEscapeLetters)
-      : Payload.ofBuffers(part, null, this.mayEscapeLetters)
+      ? Payload.ofLatin1(part, own, this.mayEscapeLetters)
+      : Payload.ofBuffers(part, own, this.mayEscapeLetters)
   }
 
   /**
@@ -183,6 +192,21 @@ export class Payload {
 
   #join(parts: readonly (string | BufferList)[]): Payload {
     if (this.#latin1 !== null) return Payload.ofLatin1(parts.join(''))
-    return Payload.ofBuffers(parts.flatMap((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
+    const buffers: Buffer[] = []
+    let text = ''
+    const flush = () => {
+      if (text !== '') buffers.push(Buffer.from(text, 'latin1'))
+      text = ''
+    }
+    for (const part of parts) {
+      if (typeof part === 'string') text += part
+      else if (totalLength(part) <= SMALL_BYTES) text += concatBuffers(part).toString('latin1')
+      else {
+        flush()
+        buffers.push(...part)
+      }
+    }
+    flush()
+    return Payload.ofBuffers(buffers)
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JsonError, MAX_DEPTH, MAX_MEMBERS, elements, members, skipValue } from '../../src/json/json.ts'
-import { quickResult, readMessage } from '../../src/upstream/transport/message.ts'
+import { type Message, quickResult, readMessage } from '../../src/upstream/transport/message.ts'
 import { membersOfBytes, skipValueBytes } from '../../src/json/bytes.ts'
 
 const everyLimits = [
@@ -123,4 +123,51 @@ test('SR-H3 a result of more than ten thousand members is refused, large or not,
       assert.throws(() => read(10_000), { problem: 'duplicate' })
     }
   }
+})
+
+/** Reads a result in each layout, small and larger than what is read as a string. */
+function* resultsOf(result: string) {
+  for (const text of ['', 'x'.repeat(70_000)]) {
+    const whole = result.replace('TEXT', text)
+    for (const layout of [`{"jsonrpc":"2.0","id":7,"result":${whole}}`, `{"id":7,"result":${whole},"jsonrpc":"2.0"}`]) {
+      const bytes = Buffer.from(layout)
+      yield () => {
+        const read = quickResult(bytes, '7') ?? readMessage(bytes)
+        return 'body' in read ? read.body : (read as Extract<Message, { kind: 'answer' }>).answer.body
+      }
+    }
+  }
+}
+
+test('the members of the result of a task are known with those of the task, whatever its layout and length', () => {
+  const members = '{"content" : [{"text":"TEXT"}], "_meta":{"a":[1]} ,"isError":false }'
+  for (const read of resultsOf(`{"taskId":"a", "result" : ${members},"status":"completed"}`)) {
+    const result = read().partOf('result')!
+    assert.deepEqual(
+      result.members.map(({ key }) => key),
+      ['content', '_meta', 'isError']
+    )
+    assert.equal(result.valueOf('_meta'), '{"a":[1]}')
+    assert.equal(result.has('_meta'), true)
+    assert.equal(result.has('a'), false)
+    assert.match(result.withChanges({ _meta: null }, '').toString(), /^\{"content" : .*\],"isError":false\}$/)
+  }
+  for (const read of resultsOf('{"result":{ },"text":"TEXT"}')) {
+    assert.deepEqual(read().partOf('result')!.members, [])
+    assert.equal(read().valueOf('text')!.startsWith('"'), true)
+  }
+  for (const read of resultsOf('{"result":[{}],"text":"TEXT"}')) assert.equal(read().partOf('result')!.isObject, false)
+})
+
+test('SR-C1 a member that is repeated in the result of a task is refused, whatever its layout and length', () => {
+  for (const key of ['_meta', 'content', '\\u005fmeta'])
+    for (const read of resultsOf(`{"status":"completed","result":{"_meta":{},"content":[],"a":"TEXT","${key}":1}}`))
+      assert.throws(read, { problem: 'duplicate' })
+})
+
+test('objects as deep as allowed are read in the result of a task, and no deeper', () => {
+  const nested = (depth: number) => `${'{"a":'.repeat(depth)}"TEXT"${'}'.repeat(depth)}`
+  for (const read of resultsOf(`{"result":${nested(MAX_DEPTH - 1)}}`))
+    assert.equal(read().partOf('result')!.isObject, true)
+  for (const read of resultsOf(`{"result":${nested(MAX_DEPTH)}}`)) assert.throws(read, { problem: 'depth' })
 })

@@ -43,14 +43,13 @@ export interface ResultWithAddresses {
 
 /**
  * Returns the result of a task if it may hold addresses; others are not read, because they may be large. Keys that are
- * spelled with escapes are looked for as in other results.
+ * spelled with escapes are looked for as in other results. Throws JsonError if the result is malformed.
  */
 export function resultWithAddresses(task: Payload): ResultWithAddresses | undefined {
   const result = task.partOf('result')
   if (!result?.isObject) return undefined
   const hasUris = hasUriKey(result)
-  // without the quotation mark before it, which texts in results have many of
-  return hasUris || result.mayEscapeLetters || result.includes('_meta"') ? { result, hasUris } : undefined
+  return hasUris || result.mayEscapeLetters || result.has('_meta') ? { result, hasUris } : undefined
 }
 
 /** A task as a client sees it. */

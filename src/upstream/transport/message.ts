@@ -86,6 +86,16 @@ export function checkMessage(bytes: Buffer): TextCheck {
   return { limits, isRepaired, mayEscapeLetters: (found & HAS_LETTER_ESCAPES) !== 0 }
 }
 
+/** A task holds the result of its call: both are read in one pass. */
+const taskPath = ['result'] as const
+const resultPath = ['result', ...taskPath]
+
+/** Throws JsonError if a member is repeated in a result, or in the result of a task. */
+function checkUniqueOfResult(found: readonly Member[]): void {
+  checkUnique(found)
+  for (const { members: own } of found) if (own) checkUnique(own)
+}
+
 const endsAt = (text: string, at: number) =>
   text.charCodeAt(at) === CLOSE_OBJECT && skipSpace(text, at + 1) === text.length
 
@@ -119,8 +129,8 @@ export function quickResult(
   // counted from the result
   const depth = limits.depth - 1
   const found = isLarge
-    ? membersOfBytes(bytes, start, { depth, elements: limits.elements, members: limits.members! })
-    : members(head, start, { ...limits, depth })
+    ? membersOfBytes(bytes, start, { depth, elements: limits.elements, members: limits.members! }, taskPath)
+    : members(head, start, { ...limits, depth }, taskPath)
   const end = endOf(found, start, (at) => (isLarge ? skipSpaceBytes(bytes, at) : skipSpace(head, at)))
   if (isLarge && bytes.length - end > MARGIN) return null
   // only the end of a large body is decoded to a string
@@ -131,7 +141,7 @@ export function quickResult(
     at += TAIL.length + id.length
   }
   if (!endsAt(text, at)) return null
-  if (!limits.isLoose) checkUnique(found)
+  if (!limits.isLoose) checkUniqueOfResult(found)
   const known = { members: found, base: start }
   const body = isLarge
     ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
@@ -145,8 +155,6 @@ function isErrorObject(text: string, at: number): boolean {
   checkUnique(found)
   return /^-?\d{1,15}$/.test(valueOf(text, found, 'code') ?? '') && valueOf(text, found, 'message')?.[0] === '"'
 }
-
-const resultPath = ['result']
 
 /** True for JSON text of an id that JSON-RPC allows in a request. */
 const isId = (id: string) => /^(?:"|-?\d)/.test(id)
@@ -197,7 +205,7 @@ export function readMessage(
   if (result ? text.charCodeAt(start) !== OPEN_OBJECT : !isErrorObject(text, start)) {
     throw badResponse(`answered with ${result ? 'a result' : 'an error'} of the wrong shape`)
   }
-  if (own && !limits.isLoose) checkUnique(own)
+  if (own && !limits.isLoose) checkUniqueOfResult(own)
   const known = own ? { members: own, base: start } : null
   const isLarge = end - start > LARGE_BYTES && !limits.isLoose
   const body = isLarge
