@@ -54,7 +54,8 @@ export default defineConfig({
       input: {
         'cli/main': 'src/cli/main.ts',
         'demo/server': 'src/demo/server.ts',
-        'stdio/launcher-program': 'src/upstream/stdio/launcher-program.mjs'
+        'stdio/launcher-program': 'src/upstream/stdio/launcher-program.mjs',
+        'description-thread': 'src/plugins/openapi/description-thread.mjs'
       },
       output: {
         // beside the folders of the two programs: app.ts and demo/registration.ts find their files from there

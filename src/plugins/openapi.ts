@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from '@sinclair/typebox'
 import type { Config } from '../config/config.ts'
 import { sendDocument } from '../http/documents.ts'
-import type { Description } from './openapi/description.ts'
+import { describeInThread, type Describing } from './openapi/describe-in-thread.ts'
 import type { DescribedRoute } from './openapi/document.ts'
 
 export interface OpenapiOptions extends Pick<Config, 'docs' | 'mode' | 'publicUrl'> {
@@ -15,7 +15,7 @@ const isShown = ({ method }: DescribedRoute) => method !== 'HEAD'
 
 /**
  * Serves the OpenAPI document at `/openapi.json`, generated from the routes' schemas, and its reader at `/docs`. Both
- * are generated on the first request: loading their code takes a sixth of the start.
+ * are generated on the first request, in a thread: loading their code takes a sixth of the start.
  */
 export default fp<OpenapiOptions>(
   async (app, { version, schemas, docs, mode, publicUrl }) => {
@@ -25,12 +25,19 @@ export default fp<OpenapiOptions>(
       if (isShown(route)) routes.push(route)
     })
 
-    let described: Promise<Description> | undefined
-    const describe = () => (described ??= load())
-    const load = async () => {
-      const { describeRoutes } = await import('./openapi/description.ts')
-      return describeRoutes({ version, schemas, routes, mode, publicUrl })
+    let describing: Describing | undefined
+    const describe = async () => {
+      describing ??= describeInThread({ version, schemas, routes, mode, publicUrl })
+      const current = describing
+      try {
+        return await current.description
+      } catch (error) {
+        // the next request tries again
+        if (describing === current) describing = undefined
+        throw error
+      }
     }
+    app.addHook('onClose', () => describing?.stop())
     const send = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
       const document = (await describe()).get(path)
       return document ? sendDocument(request, reply, document) : reply.callNotFound()

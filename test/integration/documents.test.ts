@@ -130,6 +130,24 @@ for (const [mode, env] of Object.entries(modes)) {
   })
 }
 
+test('SR-H3 while the API is described for its first reader, the event loop is free for others', async (t) => {
+  const app = await startApp(t)
+  const before = performance.eventLoopUtilization()
+  assert.equal((await app.inject('/openapi.json')).statusCode, 200)
+  const { utilization } = performance.eventLoopUtilization(before)
+  assert.ok(utilization < 0.5, `the event loop was busy for ${(utilization * 100).toFixed(0)} % of the time`)
+})
+
+test('a gateway that stops while its API is described ends the thread, and its reader gets an error', async (t) => {
+  const app = await buildApp(await freshConfig(t))
+  addCleanup(t, () => app.close())
+  await app.ready()
+  const answer = app.inject('/openapi.json')
+  await new Promise(setImmediate)
+  await app.close()
+  assert.deepEqual([(await answer).statusCode, (await answer).json()], [500, { error: 'internal server error' }])
+})
+
 test('SR-H1 CR-A11 pages of the dashboard are read once, and again after a new build', async (t) => {
   const { app, root } = await withPages(t)
   for (const url of ['/', '/index.html', '/assets/x-1a2b.js', '/assets/x.woff2']) await checkDocument(app, url)
