@@ -20,15 +20,7 @@ export interface UpstreamSide {
   readonly notifications: UpstreamNotifications
 }
 
-export function createUpstreamSide({
-  options,
-  live,
-  events,
-  quotas,
-  calls,
-  schedule,
-  hasDashboard
-}: GatewayBase): UpstreamSide {
+export function createUpstreamSide({ options, live, events, quotas, calls, hasDashboard }: GatewayBase): UpstreamSide {
   const { registry, config, version, listenAddresses, observers, log } = options
   const health = createHealthTracker({
     // asked after a failure only, when connections exist
@@ -49,7 +41,6 @@ export function createUpstreamSide({
     observer,
     shares: calls,
     callBytes: quotas.forBytes(config.limits.callBytes),
-    schedule,
     onNotification: (server, method, params, isOpening = false) =>
       notifications.emit(server, method, params, isOpening),
     onSpareSessionsChange: () => events.publish('servers'),

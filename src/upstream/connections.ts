@@ -10,7 +10,6 @@ import { createAuthorizations, type Authorizations } from './oauth/authorization
 import type { Catalog } from '../catalog/catalog.ts'
 import { createDeadlines, type Deadlines } from './transport/deadlines.ts'
 import { createEgress, type ListenAddress } from './http/egress.ts'
-import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { Observer } from '../observe/observation.ts'
 import { createQuota, type Quota } from '../lib/quota.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
@@ -42,7 +41,6 @@ export interface ConnectionsOptions {
   readonly shares: Quota
   /** Quota of request bytes of concurrent calls per principal. */
   readonly callBytes: Quota
-  readonly schedule: BatchScheduler
   /** Called for a notification that belongs to no call. `isOpening`: received while its session was being opened. */
   readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
   /** Called when the number of spare sessions changes. */
@@ -124,7 +122,7 @@ async function readOffer(
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
-  const { registry, config, version, observer, schedule, log } = options
+  const { registry, config, version, observer, log } = options
   const { timeouts, limits, stdio } = config
   /** Returns a limit per principal. Without authentication all callers are one principal, which is not limited. */
   const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
@@ -145,7 +143,6 @@ export function createConnections(options: ConnectionsOptions): Connections {
     listenAddresses: options.listenAddresses
   })
   const transports = createTransports({
-    schedule,
     readingTurns: createReadScheduler(),
     version,
     connector: egress.connector,

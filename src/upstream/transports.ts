@@ -3,7 +3,6 @@ import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Negotiation } from '../registry/model/model.ts'
 import { searchableSecrets } from '../domain/secrets/known-secrets.ts'
 import { loadsCode } from '../domain/loading-variables.ts'
-import type { BatchScheduler } from '../lib/batch-scheduler.ts'
 import type { ConnectRequester } from '../observe/connect-timings.ts'
 import type { Quota } from '../lib/quota.ts'
 import { withAuthorization, type Authorization } from './transport/authorization.ts'
@@ -64,7 +63,6 @@ export const configTarget = (config: ServerConfig, authorization?: Authorization
   }) satisfies Target
 
 export interface TransportOptions {
-  readonly schedule: BatchScheduler
   readonly readingTurns: ReadScheduler
   /** Product version, sent to upstreams in `clientInfo`. */
   readonly version: string
@@ -170,7 +168,7 @@ const refusingClient = (problem: UpstreamFailure): TransportClient => ({
 })
 
 export function createTransports(options: TransportOptions): Transports {
-  const { schedule, readingTurns, version, connector, maxResponseBytes, pending, stdio, children, log } = options
+  const { readingTurns, version, connector, maxResponseBytes, pending, stdio, children, log } = options
   const screens = createScreens(options)
   const tails = new Map<string, StderrTail>()
   const tail = (name: string) => {
@@ -188,7 +186,6 @@ export function createTransports(options: TransportOptions): Transports {
       maxResponseBytes,
       memory: memoryQuota(pending, target.name),
       reads: readingTurns.server(),
-      schedule,
       negotiation,
       authorization,
       screen: screens(target),

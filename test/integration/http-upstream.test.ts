@@ -6,6 +6,7 @@ import { type Answer, type OutgoingRequest, type Sink, Call, silentSink } from '
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import type { HttpConnection } from '../../src/upstream/http/connection.ts'
 import { type HttpClientOptions, createHttpClient } from '../../src/upstream/http/streamable-http-client.ts'
+import type { ServerReads } from '../../src/upstream/transport/read-scheduler.ts'
 import { connector } from '../egress.ts'
 import { type Fault, startFaulty } from '../fixtures/http/faulty.ts'
 import { createRecorder, startRecorder } from '../fixtures/http/recorder.ts'
@@ -689,7 +690,12 @@ function createGate() {
   const go = () => {
     for (const work of works.splice(0)) work()
   }
-  return { works, go, later: (work: () => void) => void works.push(work) }
+  const schedule = (work: () => void) => void works.push(work)
+  const reads: ServerReads = {
+    schedule,
+    open: (read) => ({ add: (chunk) => works.push(() => read(chunk)) > 0, close() {} })
+  }
+  return { works, go, reads }
 }
 const logged = { jsonrpc: '2.0', method: 'notifications/message', params: { data: 1 } }
 
@@ -700,8 +706,8 @@ test('an answer that has arrived counts, with all before it, although its connec
     sendEvent(response, { jsonrpc: '2.0', id: message!.id, result: { content: [] } })
     response.socket!.end('no chunk\r\n')
   })
-  const { works, go, later } = createGate()
-  const connection = await openModern(t, upstream.url, { schedule: later, maxRequests: 1 })
+  const { works, go, reads } = createGate()
+  const connection = await openModern(t, upstream.url, { reads, maxRequests: 1 })
   for (let round = 0; round < 2; round++) {
     const sink = createRecordingSink()
     const answered = send(connection, toolCall('x'), sink)
@@ -722,8 +728,8 @@ for (const form of ['json', 'events'] as const) {
       sendEvent(response, logged)
       reply(request, response)
     })
-    const { works, go, later } = createGate()
-    const connection = await openModern(t, upstream.url, { schedule: later, maxRequests: 1 })
+    const { works, go, reads } = createGate()
+    const connection = await openModern(t, upstream.url, { reads, maxRequests: 1 })
     const sink = createRecordingSink()
     const call = new Call(toolCall('x'), sink)
     const failed = failure(connection.send(call))

@@ -2,92 +2,140 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createReadScheduler, type ServerReads } from '../../src/upstream/transport/read-scheduler.ts'
+import { until } from '../until.ts'
 
-/** Returns sources whose reads take a given time, with the number of times each was resumed. */
+const chunk = Buffer.alloc(1)
+
+/** Returns sources whose chunks take a given time, with what was read by turn of the event loop. */
 function setUp() {
   let time = 0
-  const turns = createReadScheduler(() => time)
-  const open = (server: ServerReads) => {
-    const opened = { resumed: 0, source: server.open(() => void opened.resumed++) }
-    return { ...opened, opened, read: (ms: number) => opened.source.read(() => void (time += ms)) }
+  const scheduler = createReadScheduler(() => time)
+  const read: string[] = []
+  const open = (server: ServerReads, name: string, ms: number) => {
+    let resumed = 0
+    const source = server.open(
+      () => {
+        time += ms
+        read.push(name)
+      },
+      () => void resumed++
+    )
+    return { ...source, name, resumed: () => resumed }
   }
-  return { turns, open }
+  const turn = async () => {
+    read.splice(0)
+    await nextTurn()
+    return read.join('')
+  }
+  return { server: scheduler.server, open, read, turn }
 }
 
-test('SR-H3 sources of a server that has taken its time in a turn of the event loop are read on one by one', async () => {
-  const { turns, open } = setUp()
-  const server = turns.server()
-  const sources = [open(server), open(server), open(server)]
-  for (const each of sources) each.read(20)
-  assert.deepEqual(
-    sources.map(({ source }) => source.mustPause),
-    [true, true, true],
-    'a read of 20 ms is more than a turn has'
-  )
-  const resumed = []
-  for (let turn = 0; turn < 3; turn++) {
-    await nextTurn()
-    resumed.push(sources.map((each) => each.opened.resumed).join(''))
-  }
-  assert.deepEqual(resumed, ['100', '110', '111'])
-  assert.ok(
-    sources.every(({ source }) => !source.mustPause),
-    'nothing waits any more'
-  )
+test('SR-H3 what a server sends beyond its time in a turn of the event loop is read in later turns, in order', async () => {
+  const { server, open, turn } = setUp()
+  const only = server()
+  const sources = ['a', 'b', 'c', 'd', 'e'].map((name) => open(only, name, 3))
+  for (const { add } of [...sources, ...sources]) assert.equal(add(chunk), true, 'nothing is behind yet')
+  let isLast = false
+  only.schedule(() => (isLast = true))
+  assert.deepEqual([await turn(), await turn()], ['a', 'bc'])
+  assert.equal(isLast, false)
+  assert.deepEqual([await turn(), await turn(), await turn(), await turn()], ['de', 'ab', 'cd', 'e'])
+  assert.equal(isLast, true, 'the end comes behind all that was sent')
 })
 
-test('SR-H3 servers with sources that wait take turns, and others never wait', async () => {
-  const { turns, open } = setUp()
-  const [flooding, other, quiet] = [turns.server(), turns.server(), turns.server()]
-  const floods = Array.from({ length: 5 }, () => open(flooding))
-  const late = open(other)
-  const calm = open(quiet)
-  for (const flood of floods) flood.read(20)
-  late.read(20)
-  calm.read(1)
-  assert.equal(calm.source.mustPause, false, 'a server that takes little goes on')
-  await nextTurn()
-  await nextTurn()
-  assert.equal(late.opened.resumed, 1, 'the other server comes second, not sixth')
-  assert.equal(floods.filter(({ opened }) => opened.resumed > 0).length, 1, 'of the first server one source was read')
+test('SR-H3 servers of which something waits take turns, and others are read before them', async () => {
+  const { server, open, turn } = setUp()
+  const [flooding, other, quiet] = [server(), server(), server()]
+  const flood = open(flooding, 'f', 5)
+  for (let sent = 0; sent < 4; sent++) flood.add(chunk)
+  open(other, 'o', 5).add(chunk)
+  const calm = open(quiet, 'q', 0)
+  assert.equal(await turn(), 'f', 'one step is more than a turn has')
+  calm.add(chunk)
+  assert.equal(await turn(), 'qf', 'a server that sends little does not wait')
+  assert.equal(await turn(), 'o', 'the other server comes before the rest of the flood')
+  assert.deepEqual([await turn(), await turn(), await turn()], ['f', 'f', ''])
+})
+
+test('SR-H3 sources of a server that is behind are paused, and go on a few at a time', async () => {
+  const { server, open, turn } = setUp()
+  const only = server()
+  const sources = Array.from({ length: 6 }, () => open(only, 'x', 5))
+  for (const { add } of sources) add(chunk)
+  await turn()
+  for (const { add } of sources) assert.equal(add(chunk), false, 'the server is behind')
+  const counts = () => sources.map(({ resumed }) => resumed())
+  let most = 0
+  for (let turns = 0; turns < 20; turns++) {
+    const before = counts()
+    await turn()
+    most = Math.max(most, counts().filter((each, at) => each !== before[at]).length)
+  }
+  assert.deepEqual(counts(), [1, 1, 1, 1, 1, 1], 'each is resumed once')
+  assert.equal(most, 4)
+  assert.equal(sources[0]!.add(chunk), true, 'nothing is behind any more')
+})
+
+test('SR-H3 a long chunk is read in pieces, between which other work has its turn', async () => {
+  let time = 0
+  const pieces: Buffer[] = []
+  const source = createReadScheduler(() => time)
+    .server()
+    .open(
+      (piece) => {
+        time += 5
+        pieces.push(piece)
+      },
+      () => {}
+    )
+  const sent = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 251))
+  source.add(sent)
+  for (let turns = 1; turns <= 5; turns++) {
+    await nextTurn()
+    assert.equal(pieces.length, turns)
+  }
+  assert.ok(Buffer.concat(pieces).equals(sent))
+  assert.ok(
+    pieces.every(({ buffer }) => buffer === sent.buffer),
+    'nothing is copied'
+  )
 })
 
 test('a server that takes little time in each turn is never held up', async () => {
-  const { turns, open } = setUp()
-  const only = open(turns.server())
-  for (let turn = 0; turn < 50; turn++) {
-    only.read(3)
-    assert.equal(only.source.mustPause, false, `turn ${turn}`)
-    await nextTurn()
+  const { server, open, turn } = setUp()
+  const only = open(server(), 'x', 0.9)
+  for (let turns = 0; turns < 50; turns++) {
+    assert.equal(only.add(chunk), true, `turn ${turns}`)
+    assert.equal(await turn(), 'x')
   }
 })
 
-test('sources that took little are read on together', async () => {
-  const { turns, open } = setUp()
-  const server = turns.server()
-  const sources = Array.from({ length: 20 }, () => open(server))
-  for (const each of sources) each.read(1)
-  assert.equal(sources.filter(({ source }) => source.mustPause).length, 16)
+test('what is put off by what is read comes after other work', async () => {
+  const { server } = setUp()
+  const reads = server()
+  const done: string[] = []
+  reads.schedule(() => {
+    done.push('first')
+    reads.schedule(() => done.push('put off by the first'))
+  })
+  server().schedule(() => done.push('second'))
+  assert.deepEqual(done, [])
   await nextTurn()
-  assert.equal(sources.filter(({ source }) => source.mustPause).length, 12, 'four of one millisecond fill a turn')
+  assert.deepEqual(done.slice(-1), ['second'])
+  await until('all is done', () => done.length === 3)
 })
 
-test('a source that is closed while it waits is resumed once, and a failing read counts too', async () => {
-  const { turns, open } = setUp()
-  const one = open(turns.server())
-  one.read(20)
-  one.source.close()
-  assert.equal(one.opened.resumed, 1)
-  one.read(20)
-  assert.equal(one.source.mustPause, false, 'nothing waits behind its end')
-  await nextTurn()
-  assert.equal(one.opened.resumed, 1)
-  const failing = open(turns.server())
-  assert.throws(() => {
-    failing.source.read(() => {
-      failing.read(20)
-      throw new Error('bad')
-    })
-  }, /bad/)
-  assert.equal(failing.source.mustPause, true)
+test('a source that is closed while it is paused is resumed once', async () => {
+  const { server, open, turn } = setUp()
+  const only = server()
+  const [one, other] = [open(only, 'x', 5), open(only, 'y', 5)]
+  one.add(chunk)
+  other.add(chunk)
+  await turn()
+  assert.equal(one.add(chunk), false)
+  one.close()
+  assert.equal(one.resumed(), 1)
+  assert.equal(one.add(chunk), true, 'nothing waits behind its end')
+  for (let turns = 0; turns < 5; turns++) await turn()
+  assert.equal(one.resumed(), 1)
 })

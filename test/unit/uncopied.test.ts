@@ -12,7 +12,7 @@ import { Exchange, type ExchangeHost } from '../../src/upstream/http/exchange.ts
 import { createJsonRpcPeer } from '../../src/upstream/transport/jsonrpc-peer.ts'
 import { createScreen, type MessageScreen } from '../../src/upstream/transport/result-secrets.ts'
 import { unlimitedMemory } from '../../src/upstream/transport/memory-quota.ts'
-import { unscheduledReads } from '../../src/upstream/transport/read-scheduler.ts'
+import { createReadScheduler } from '../../src/upstream/transport/read-scheduler.ts'
 
 const SIZE = 1_000_000
 /** Chunk size of undici. */
@@ -56,8 +56,7 @@ function exchanged(chunks: readonly Buffer[], screen: MessageScreen | null): Pro
     maxBytes: 2 * SIZE,
     memory: unlimitedMemory,
     screen,
-    schedule: (work) => work(),
-    reads: unscheduledReads,
+    reads: createReadScheduler().server(),
     reply: ignore,
     cancel: ignore,
     resume: ignore,

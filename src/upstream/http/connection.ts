@@ -6,7 +6,6 @@ import { cancelledParams, notificationText, responseText } from '../../protocol/
 import { UpstreamFailure, connectionClosed } from '../../protocol/upstream-failure.ts'
 import { type ExchangeHost, Exchange } from './exchange.ts'
 import { createSessionStream, type SessionStream, type SessionStreamStats } from './session-stream.ts'
-import type { BatchScheduler } from '../../lib/batch-scheduler.ts'
 import type { HttpPool } from './pool.ts'
 import type { MemoryQuota } from '../transport/memory-quota.ts'
 import type { ServerReads } from '../transport/read-scheduler.ts'
@@ -46,7 +45,6 @@ export interface ClientContext {
   readonly screen: MessageScreen | null
   /** Called with the reason when a malformed message is dropped. */
   readonly onDropped: (why: string) => void
-  readonly schedule: BatchScheduler
   readonly reads: ServerReads
   readonly connections: Set<HttpConnection>
   readonly streams: SessionStreamStats
@@ -121,14 +119,13 @@ class OpenConnection implements HttpConnection {
 
   openNotificationStream(sink: Sink, onEnd: () => void): Promise<boolean> {
     if (this.closed) return Promise.reject(connectionClosed())
-    const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = this.#context
+    const { pool, hasCredential, maxBytes, memory, screen, onDropped, reads } = this.#context
     const watch = createNotificationStream({
       sink,
       maxEventBytes: maxBytes,
       memory,
       hasCredential,
       screen,
-      schedule,
       reads,
       reply: this.#host.reply,
       onDropped,
@@ -154,7 +151,7 @@ class OpenConnection implements HttpConnection {
   }
 
   #createHost(): ExchangeHost {
-    const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = this.#context
+    const { pool, hasCredential, maxBytes, memory, screen, onDropped, reads } = this.#context
     return {
       isLegacy: this.#isLegacy,
       hasSession: this.hasSession,
@@ -163,7 +160,6 @@ class OpenConnection implements HttpConnection {
       memory,
       screen,
       onDropped,
-      schedule,
       reads,
       reply: (id, { kind, body }) => this.#post(responseText(id, kind, body.toString())),
       cancel: (id, reason) => this.#cancel(id, reason),

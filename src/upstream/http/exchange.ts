@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { members, valueOf, withMembers } from '../../json/json.ts'
 import type { SlotItem } from '../../lib/slot-set.ts'
-import type { BatchScheduler } from '../../lib/batch-scheduler.ts'
 import { InboundRequests, isBroadcast } from '../transport/inbound-requests.ts'
 import type { Answer, Call } from '../transport/call.ts'
 import { EventStream } from '../../protocol/event-stream.ts'
@@ -36,7 +35,6 @@ export interface ExchangeHost {
   readonly memory: MemoryQuota
   /** Searches each message for secrets; null: no search. */
   readonly screen: MessageScreen | null
-  readonly schedule: BatchScheduler
   /** Divides event-loop time among servers. */
   readonly reads: ServerReads
   /** Answers a request of the upstream; `id` is JSON text. */
@@ -166,9 +164,9 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   onData(chunk: Buffer): boolean {
     if (this.#mode === 'json') this.#addJson(chunk)
-    else if (this.#mode === 'stream') this.#schedule(() => this.#source!.read(() => this.#addEvents(chunk)))
+    else if (this.#mode === 'stream') return this.#source!.add(chunk)
     else this.#discard(chunk)
-    return this.#source?.mustPause !== true
+    return true
   }
 
   onComplete(): void {
@@ -193,17 +191,19 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     this.#host.onEnded(this)
   }
 
-  /** Runs `work` after the socket reads of this event-loop turn, unless the call is over by then. */
+  /** Runs `work` in the server's turn, unless the call is over by then. */
   #schedule(work: () => void): void {
-    this.#host.schedule(() => {
-      if (this.#isSettled) return
-      try {
-        work()
-      } catch (error) {
-        this.#fail(toFailure(error))
-        this.release()
-      }
-    })
+    this.#host.reads.schedule(() => this.#read(work))
+  }
+
+  #read(work: () => void): void {
+    if (this.#isSettled) return
+    try {
+      work()
+    } catch (error) {
+      this.#fail(toFailure(error))
+      this.release()
+    }
   }
 
   /** True if a body with that status may contain a JSON-RPC message. */
@@ -216,7 +216,10 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     this.#mode = 'stream'
     this.#stream = new EventStream(this.#host.maxBytes, (data) => this.#onEvent(data))
     this.#source?.close()
-    this.#source = this.#host.reads.open(() => this.#resume?.())
+    this.#source = this.#host.reads.open(
+      (chunk) => this.#read(() => this.#addEvents(chunk)),
+      () => this.#resume?.()
+    )
   }
 
   #openJson(): void {

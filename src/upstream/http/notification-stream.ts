@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import type { BatchScheduler } from '../../lib/batch-scheduler.ts'
 import { InboundRequests } from '../transport/inbound-requests.ts'
 import type { Answer, Sink } from '../transport/call.ts'
 import { EventStream } from '../../protocol/event-stream.ts'
@@ -36,8 +35,7 @@ export interface NotificationStreamOptions {
   readonly hasCredential: boolean
   /** Searches each message for secrets; null: no search. */
   readonly screen: MessageScreen | null
-  /** The scheduler of the calls: messages that arrive after an answer are read after it. */
-  readonly schedule: BatchScheduler
+  /** Those of the calls: messages that arrive after an answer are read after it. */
   readonly reads: ServerReads
   readonly reply: (id: string, answer: Answer) => void
   /** Called with the reason when a malformed message is dropped. */
@@ -51,7 +49,7 @@ const MAX_SERVER_REQUESTS = 100
 
 /** Opens the stream of a legacy session for messages that belong to no call: GET on the endpoint. */
 export function createNotificationStream(options: NotificationStreamOptions): NotificationStream {
-  const { sink, maxEventBytes, memory, hasCredential, screen, schedule, reads, reply, onDropped, onEnd } = options
+  const { sink, maxEventBytes, memory, hasCredential, screen, reads, reply, onDropped, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -91,7 +89,6 @@ export function createNotificationStream(options: NotificationStreamOptions): No
   const requests = new InboundRequests(MAX_SERVER_REQUESTS, reply, memory)
   const reservation = new MemoryReservation(memory)
   let resume: (() => void) | undefined
-  const source = reads.open(() => resume?.())
   const stream = new EventStream(maxEventBytes, onEvent)
 
   const close = () => {
@@ -107,6 +104,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
       close()
     }
   }
+  const source = reads.open(readChunk, () => resume?.())
   const end = (failure: UpstreamFailure) => {
     rejectOpened(failure)
     source.close()
@@ -133,12 +131,9 @@ export function createNotificationStream(options: NotificationStreamOptions): No
       }
       return true
     },
-    onData(chunk) {
-      schedule(() => source.read(() => readChunk(chunk)))
-      return !source.mustPause
-    },
-    onComplete: () => schedule(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
-    onError: (error) => schedule(() => end(socketFailure(error, abort !== null)))
+    onData: source.add,
+    onComplete: () => reads.schedule(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
+    onError: (error) => reads.schedule(() => end(socketFailure(error, abort !== null)))
   }
   return { opened, handler, close }
 }

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { EventStream } from '../../protocol/event-stream.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
-import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.ts'
+import { type ServerReads, createReadScheduler } from '../transport/read-scheduler.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 
 /** The event stream of the 2024-11-05 transport. */
@@ -28,7 +28,7 @@ export interface SseStreamOptions {
   readonly maxEventBytes: number
   /** Quota for the memory of the server's answers and requests. Default: unlimited. */
   readonly memory?: MemoryQuota | undefined
-  /** Divides event-loop time among servers. Default: no sharing. */
+  /** Divides event-loop time among servers. Default: alone. */
   readonly reads?: ServerReads | undefined
   readonly hasCredential: boolean
 }
@@ -54,7 +54,13 @@ function tryParse(text: string, base: string): URL | null {
 }
 
 export function openSseStream(options: SseStreamOptions): SseStream {
-  const { url, maxEventBytes, memory = unlimitedMemory, reads = unscheduledReads, hasCredential } = options
+  const {
+    url,
+    maxEventBytes,
+    memory = unlimitedMemory,
+    reads = createReadScheduler().server(),
+    hasCredential
+  } = options
   let abort: ((error?: Error) => void) | null = null
   let hasEndpoint = false
   let isEnded = false
@@ -91,7 +97,6 @@ export function openSseStream(options: SseStreamOptions): SseStream {
   }
   const reservation = new MemoryReservation(memory)
   let resume: (() => void) | undefined
-  const source = reads.open(() => resume?.())
   const events = new EventStream(maxEventBytes, (data, type) => {
     if (isEnded) return
     if (!hasEndpoint && type === 'endpoint') takeEndpoint(data)
@@ -99,11 +104,14 @@ export function openSseStream(options: SseStreamOptions): SseStream {
   })
 
   const readChunk = (chunk: Buffer) => {
+    if (isEnded) return
     if (!events.write(chunk)) {
       fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
     } else if (!isEnded && !reservation.resize(events.bufferedBytes))
       fail(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
   }
+
+  const source = reads.open(readChunk, () => resume?.())
 
   const handler: Dispatcher.DispatchHandler = {
     onConnect(stop) {
@@ -117,13 +125,9 @@ export function openSseStream(options: SseStreamOptions): SseStream {
       if (status >= 300 || !isStream) fail(statusFailure(status, headers, hasCredential))
       return true
     },
-    onData(chunk) {
-      if (isEnded) return true
-      source.read(() => readChunk(chunk))
-      return !source.mustPause
-    },
-    onComplete: () => fail(new UpstreamFailure('unreachable', 'event stream ended')),
-    onError: (error) => fail(socketFailure(error, abort !== null))
+    onData: (chunk) => isEnded || source.add(chunk),
+    onComplete: () => reads.schedule(() => fail(new UpstreamFailure('unreachable', 'event stream ended'))),
+    onError: (error) => reads.schedule(() => fail(socketFailure(error, abort !== null)))
   }
   const stream: SseStream = {
     handler,

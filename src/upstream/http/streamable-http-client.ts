@@ -4,7 +4,6 @@ import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../do
 import { PRODUCT } from '../../domain/product.ts'
 import { timeLeft } from '../../domain/timers.ts'
 import type { Negotiation } from '../../registry/model/model.ts'
-import { createBatchScheduler, type BatchScheduler } from '../../lib/batch-scheduler.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { type Answer, Call, silentSink } from '../transport/call.ts'
 import type { ServerGreeting, OpenOptions, TransportClient } from '../transport/connection.ts'
@@ -18,7 +17,7 @@ import { createHttpPool } from './pool.ts'
 import type { MessageScreen } from '../transport/result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './request.ts'
 import { checkGreeting, type MemoryQuota, unlimitedMemory } from '../transport/memory-quota.ts'
-import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.ts'
+import { type ServerReads, createReadScheduler } from '../transport/read-scheduler.ts'
 import { notificationText } from '../../protocol/jsonrpc-text.ts'
 import { clientInfo } from '../transport/handshake.ts'
 
@@ -32,14 +31,12 @@ export interface HttpClientOptions {
   readonly maxResponseBytes: number
   /** Quota for the memory of the server's answers and requests. Default: unlimited. */
   readonly memory?: MemoryQuota
-  /** Divides event-loop time among servers. Default: no sharing. */
+  /** Divides event-loop time among servers. Default: alone. */
   readonly reads?: ServerReads | undefined
   /** Searches each message for secrets. Default: no search. */
   readonly screen?: MessageScreen | null
   /** Called with the reason when a malformed message is dropped. */
   readonly onDropped?: (why: string) => void
-  /** Scheduler shared by all clients, so that their answers are passed on in one batch. Default: one per client. */
-  readonly schedule?: BatchScheduler
   /** Concurrent requests; further requests queue. Default 128. */
   readonly connections?: number
   /** Requests in flight and queued; further requests fail with `overloaded`. Default 4096. */
@@ -96,7 +93,7 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** Sends `initialize`, which needs an exchange before there is a connection. */
 function sendInitialize(shared: ClientContext, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = shared
+  const { pool, hasCredential, maxBytes, memory, screen, onDropped, reads } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -106,7 +103,6 @@ function sendInitialize(shared: ClientContext, call: Call): Promise<{ answer: An
       memory,
       screen,
       onDropped: onDropped,
-      schedule,
       reads,
       reply() {},
       cancel() {},
@@ -178,8 +174,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     memory: options.memory ?? unlimitedMemory,
     screen: options.screen ?? null,
     onDropped: options.onDropped ?? (() => {}),
-    schedule: options.schedule ?? createBatchScheduler(),
-    reads: options.reads ?? unscheduledReads,
+    reads: options.reads ?? createReadScheduler().server(),
     connections,
     streams: createStreamStats(),
     nextId: () => String(++lastId)

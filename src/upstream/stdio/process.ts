@@ -6,7 +6,7 @@ import { maskArguments, secretsOfArguments } from '../../domain/secrets/secret-p
 import { truncate } from '../../domain/text/text.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
-import { type ServerReads, unscheduledReads } from '../transport/read-scheduler.ts'
+import { type ServerReads, createReadScheduler } from '../transport/read-scheduler.ts'
 import type { ConnectRequester } from '../../observe/connect-timings.ts'
 import type { ChildRegistry, ProcessTree } from './child-registry.ts'
 import { withIdentity, childEnvironment, createFolder, findExecutable, startFailure, removeFolder } from './command.ts'
@@ -40,7 +40,7 @@ export interface ProcessSettings {
   readonly limits: { readonly maxLineBytes: number }
   /** Quota for the memory of the server's answers and requests. Default: unlimited. */
   readonly memory?: MemoryQuota
-  /** Divides event-loop time among servers. Default: no sharing. */
+  /** Divides event-loop time among servers. Default: alone. */
   readonly reads?: ServerReads | undefined
   readonly log: Log
   /** Last stderr output of all processes of this server. */
@@ -172,7 +172,7 @@ function superviseChild(
   let isEnded = false
 
   const reservation = new MemoryReservation(settings.memory ?? unlimitedMemory)
-  const source = (settings.reads ?? unscheduledReads).open(() => child.stdout.resume())
+  const reads = settings.reads ?? createReadScheduler().server()
   const release = () => {
     isEnded = true
     source.close()
@@ -199,7 +199,8 @@ function superviseChild(
       ...(exitCode === 0 ? { code: 'exit_0' } : {})
     })
   }
-  const crash = () => finish(crashFailure())
+  /** After what the process wrote before. */
+  const crash = () => reads.schedule(() => finish(crashFailure()))
   const crashSoon = () => void setTimeout(crash, LAST_OUTPUT_MS)
 
   const tooLong = () => {
@@ -214,6 +215,7 @@ function superviseChild(
     }
   })
   const readChunk = (chunk: Buffer) => {
+    if (isEnded) return
     try {
       lines.push(chunk)
     } catch (error) {
@@ -223,10 +225,9 @@ function superviseChild(
     if (!isEnded && !reservation.resize(lines.bufferedBytes))
       finish(new UpstreamFailure('too_large', TOO_MUCH_MEMORY), false)
   }
+  const source = reads.open(readChunk, () => child.stdout.resume())
   child.stdout.on('data', (chunk: Buffer) => {
-    if (isEnded) return
-    source.read(() => readChunk(chunk))
-    if (source.mustPause) child.stdout.pause()
+    if (!isEnded && !source.add(chunk)) child.stdout.pause()
   })
   child.stderr.on('data', (chunk: Buffer) => reader.push(chunk))
   child.once('close', crash)
