@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { noop } from '../lib/noop.ts'
-import { createTimeSlice } from '../lib/time-slice.ts'
+import { completeInSlices, createTimeSlice } from '../lib/time-slice.ts'
 import { BlockBuilder, type SearchBlock } from '../domain/search/block.ts'
-import { ToolRanking, type Ranking, type SearchPart } from '../domain/search/ranking.ts'
+import { ToolRanking, type SearchPart } from '../domain/search/ranking.ts'
 import { listEntry, type Catalog, type CatalogServer, type Item } from './catalog.ts'
 import type { Scope } from './scope.ts'
 import { aboutServer, listedTool } from './search-listing.ts'
@@ -69,16 +69,6 @@ async function buildBlock(server: CatalogServer, items: readonly Item[], textOf:
   return builder.finish({ name: server.name, about: aboutServer(server) })
 }
 
-/** Runs a search to its end, a few milliseconds per turn of the event loop. */
-async function complete(steps: Generator<void, Ranking>): Promise<Ranking> {
-  const slice = createTimeSlice()
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done) return value
-    if (slice.isOver) await slice.next()
-  }
-}
-
 /** Returns the part of the tools that a group serves otherwise than usual, if there are any. */
 async function overriddenPart(scope: Scope, server: CatalogServer): Promise<ScopePart[]> {
   const items = server.items('tool').filter((item) => scope.overrideOf(item) !== undefined && scope.includes(item))
@@ -98,7 +88,7 @@ function createScopeSearch(parts: readonly ScopePart[]): ScopeSearch {
     async find(query, limit, server) {
       const only =
         server === undefined ? undefined : new Set(parts.flatMap((part, at) => (part.server === server ? at : [])))
-      const { hits, total, named } = await complete(ranking.search(query, limit, only))
+      const { hits, total, named } = await completeInSlices(ranking.search(query, limit, only))
       return { total, named, items: hits.map(({ part, tool }) => parts[part]!.items[tool]!) }
     }
   }

@@ -6,6 +6,7 @@ import { AppError, notFound, unauthorized, unavailable } from '../lib/errors.ts'
 import { nameApps } from '../mcp/messages/app-addresses.ts'
 import { namedContents } from '../mcp/messages/named-contents.ts'
 import { createSlotSet, type SlotItem } from '../lib/slot-set.ts'
+import type { SlicedWork } from '../lib/time-slice.ts'
 import { createCall, recordAnswer } from '../upstream/client-calls.ts'
 import type { AlwaysResolves, CallRequest, CallSurface, CallTarget, ClientCalls } from '../upstream/client-calls.ts'
 import { errorCode, errorMessage, readAnswer } from '../upstream/era-bridge.ts'
@@ -169,6 +170,7 @@ export interface InvocationOptions {
   /** Returns a function that removes a server's secrets from a text. */
   readonly redactorOf: (server: CatalogServer) => (text: string) => string
   readonly refusals: Pick<McpRefusals, 'auditOutOfScope'>
+  readonly slices: SlicedWork
 }
 
 const policyRequest = (caller: Caller): PolicyRequest => {
@@ -212,7 +214,7 @@ const checkOf =
  * http-contract.md#prompt-record).
  */
 export function createInvocation(options: InvocationOptions): Invocation {
-  const { catalog, calls, refusals } = options
+  const { catalog, calls, refusals, slices } = options
   const running = createSlotSet<RestCall>()
   const exchange = async (request: RestCall, target: RestTarget): Promise<Buffer | string> => {
     const { caller, signal } = request
@@ -228,7 +230,8 @@ export function createInvocation(options: InvocationOptions): Invocation {
       signal.onDisconnect = () => call.stop(callerDisconnected())
       running.add(request)
       const received = await calls.send(server, call, { era: 'modern', owner: principal, principal })
-      const forwarded = method === 'resources/read' ? received : nameApps(received, server)
+      const named = method === 'resources/read' ? received : nameApps(received, server, slices)
+      const forwarded = named instanceof Promise ? await named : named
       const { answer, era } = forwarded
       const adaptation = { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' } as const
       const result = recordAnswer(observation, forwarded, adaptation)

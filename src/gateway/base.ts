@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { createDashboardEvents, type DashboardEvents } from '../control/dashboard/dashboard-events.ts'
 import { createBatchScheduler, type BatchScheduler } from '../lib/batch-scheduler.ts'
+import { createSlicedWork, type SlicedWork } from '../lib/time-slice.ts'
 import type { Observer } from '../observe/observation.ts'
 import type { StoredPolicy } from '../registry/model/model.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -64,9 +65,14 @@ export interface GatewayBase {
   /** Concurrent calls per principal. */
   readonly calls: Quota
   readonly schedule: BatchScheduler
+  /** For results of servers too large for one turn of the event loop. */
+  readonly slices: SlicedWork
   /** False in enterprise mode, which serves no dashboard. */
   readonly hasDashboard: boolean
 }
+
+/** Bytes of results that are read in slices at once: twice the largest result. */
+const MAX_SLICED_BYTES = 33_554_432
 
 /** Creates the parts that depend on nothing but the options. */
 export function createBase(options: GatewayOptions): GatewayBase {
@@ -81,6 +87,7 @@ export function createBase(options: GatewayOptions): GatewayBase {
     quotas,
     calls: quotas.forUnits(limits.callsPerPrincipal),
     schedule: createBatchScheduler(),
+    slices: createSlicedWork(MAX_SLICED_BYTES),
     hasDashboard: mode === 'development'
   }
 }

@@ -40,7 +40,7 @@ export interface McpSide {
 }
 
 export function createMcpSide(
-  { options, live, quotas, calls, schedule, hasDashboard, events }: GatewayBase,
+  { options, live, quotas, calls, schedule, slices, hasDashboard, events }: GatewayBase,
   { connections, observer, notifications }: UpstreamSide,
   { refresher }: ListRefresh,
   { listChanges, subscriptions, taskStreams }: ServerWatching
@@ -120,11 +120,20 @@ export function createMcpSide(
     calls,
     quotas,
     schedule,
+    slices,
     upstreamSessions: upstreams,
     log
   })
   const invocation = createInvocation({
-    ...{ catalog: () => live.current, calls: clientCalls, policies, redactorOf, refusals, approvals: approvals.gate }
+    ...{
+      catalog: () => live.current,
+      calls: clientCalls,
+      policies,
+      redactorOf,
+      refusals,
+      slices,
+      approvals: approvals.gate
+    }
   })
   notifications.subscribe(({ name }, method, params) => {
     if (method === 'notifications/elicitation/complete') downstream.completeElicitation(name, params)

@@ -107,6 +107,18 @@ export class Payload {
     return this.#readMembers().members
   }
 
+  /** Members with offsets into `latin1`. Throws JsonError if the value is not an object. */
+  get latin1Members(): readonly Member[] {
+    const { members: all, base } = this.#readMembers()
+    if (base === 0) return all
+    return all.map(({ key, keyStart, start, end }) => ({
+      key,
+      keyStart: keyStart - base,
+      start: start - base,
+      end: end - base
+    }))
+  }
+
   /** True if the object has such a member. Throws JsonError if the value is not an object. */
   has(key: string): boolean {
     return this.members.some((member) => member.key === key)

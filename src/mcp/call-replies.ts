@@ -1,5 +1,6 @@
 import { isAdministrator } from '../domain/access/access.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
+import type { SlicedWork } from '../lib/time-slice.ts'
 import type { MemberChanges, Payload } from '../json/payload.ts'
 import { codes } from '../protocol/jsonrpc.ts'
 import { detailsOf, messageOf, UpstreamFailure } from '../protocol/upstream-failure.ts'
@@ -45,7 +46,8 @@ const methodsWithLinks = new Set(['tools/call', 'prompts/get'])
 
 export interface CallRepliesOptions {
   readonly elicitations: Pick<Elicitations, 'recordRequired'>
-  readonly resourceLinks: Pick<ResourceLinks, 'record'>
+  readonly resourceLinks: Pick<ResourceLinks, 'record' | 'recordSteps'>
+  readonly slices: SlicedWork
   readonly refusals: Pick<McpRefusals, 'auditFailure'>
   readonly identity: Implementation
 }
@@ -62,13 +64,28 @@ export class CallReplies {
 
   /** Records and sends the server's response. Throws UpstreamFailure if it is malformed. */
   sendAnswer(context: RequestContext, target: McpTarget, answered: UpstreamAnswer): Promise<void> | void {
-    const { reply, message, era, scope, caller } = context
-    const { method } = message
-    const { server, rewrite, acceptsTask = false, replace } = target
+    const { scope, message } = context
+    const { server } = target
     const received = target.hide ? withHidden(answered, target.hide) : answered
-    const hasLinks = methodsWithLinks.has(method)
+    const hasLinks = methodsWithLinks.has(message.method)
     const hasUris = hasLinks && hasUriKey(received.answer.body)
-    const forwarded = hasLinks ? nameApps(received, server, scope.isBare, hasUris) : received
+    if (!hasLinks) return this.#sendNamed(context, target, received, false)
+    const named = nameApps(received, server, this.#options.slices, scope.isBare, hasUris)
+    return named instanceof Promise
+      ? named.then((forwarded) => this.#sendNamed(context, target, forwarded, hasUris))
+      : this.#sendNamed(context, target, named, hasUris)
+  }
+
+  /** Records and sends a response in which addresses name their server. */
+  #sendNamed(
+    context: RequestContext,
+    target: McpTarget,
+    forwarded: UpstreamAnswer,
+    hasUris: boolean
+  ): Promise<void> | void {
+    const { message, era, caller } = context
+    const { method } = message
+    const { server, acceptsTask = false, replace } = target
     const { answer, era: from } = forwarded
     const isReplaced = replace && answer.kind === 'result' && from === 'modern'
     const replaced = isReplaced ? readAnswer(() => replace(answer.body)) : undefined
@@ -76,12 +93,27 @@ export class CallReplies {
     const adaptation = { method, from, to: era, server: name, serverInfo: this.#serverInfo, acceptsTask, replaced }
     const result = recordAnswer(context.observation!, forwarded, adaptation)
     if (answer.kind === 'error') return this.#sendError(context, target, forwarded)
-    if (hasUris) this.#options.resourceLinks.record(caller.key, server.name, answer.body)
+    if (!hasUris) return this.#sendResult(context, target, result, answer.body)
+    const { resourceLinks, slices } = this.#options
+    const { body } = answer
+    const recording = slices.tryRun(body.length, () => resourceLinks.recordSteps(caller.key, server.name, body))
+    if (recording) return recording.then(() => this.#sendResult(context, target, result, body))
+    resourceLinks.record(caller.key, server.name, body)
+    return this.#sendResult(context, target, result, body)
+  }
+
+  /** Sends a result that is adapted to the client's era. `original`: as the server sent it, with named addresses. */
+  #sendResult(
+    { message, era, scope, reply }: RequestContext,
+    { server, rewrite, shorten }: McpTarget,
+    result: Payload,
+    original: Payload
+  ): Promise<void> | void {
     // checked on the original result, which is already parsed: the adapted one would be parsed again
-    const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
+    const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(original)
     const attributed = needsNames ? readAnswer(() => attributeResult(result, server.name)) : result
     const body = rewrite ? readAnswer(() => rewrite(attributed)) : attributed
-    const shorter = target.shorten && readAnswer(() => target.shorten!(body))
+    const shorter = shorten && readAnswer(() => shorten(body))
     if (!shorter) return reply.sendAnswer(message.id, { kind: 'result', body })
     return shorter.then((short) => reply.sendAnswer(message.id, { kind: 'result', body: short }))
   }

@@ -5,6 +5,7 @@ import type { SearchIndex } from '../catalog/search-index.ts'
 import type { ToolVectors } from '../catalog/vectors/tool-vectors.ts'
 import type { Config } from '../config/config.ts'
 import type { BatchScheduler } from '../lib/batch-scheduler.ts'
+import type { SlicedWork } from '../lib/time-slice.ts'
 import type { Quota, Quotas } from '../lib/quota.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import type { RecordClient } from '../observe/client-activity.ts'
@@ -136,6 +137,7 @@ export interface DownstreamOptions {
   readonly calls: Quota
   readonly quotas: Quotas
   readonly schedule: BatchScheduler
+  readonly slices: SlicedWork
   /** The upstream sessions of a client's session, by their owner's key. */
   readonly upstreamSessions: {
     notifyOwner(owner: string, method: string): void
@@ -194,14 +196,14 @@ const inboundLimits = (limits: Config['limits']): InboundLimits => ({
 /** Creates the handlers of the methods of both eras. */
 function createMessageHandlers(options: DownstreamOptions, state: State, quotaGuard: QuotaGuard) {
   const { registry, config, version, clientCalls: calls, observer, scopes, refusals, recordClient } = options
-  const { policies, quotas, schedule, listChanges, subscriptions, upstreamSessions } = options
+  const { policies, quotas, schedule, slices, listChanges, subscriptions, upstreamSessions } = options
   const { sessions, elicitations, heartbeat, inputRequiredStore, clientInfoCache } = state
   const { limits } = config
   const identity = { name: PRODUCT, title: TITLE, version }
   const results = new ResultSender(identity)
   const resourceLinks = createResourceLinks()
   const relay = new SessionRelay({ scopes, elicitations, calls })
-  const replies = new CallReplies({ elicitations, resourceLinks, refusals, identity })
+  const replies = new CallReplies({ elicitations, resourceLinks, slices, refusals, identity })
   const forwarder = new CallForwarder({ calls, replies, relay, elicitations, inputRequiredStore, heartbeat, identity })
   const handles = createTaskHandles(registry.deriveKey('task handles'), config.timeouts.taskHandleDays)
   const newTasks = createNewTasks(handles, limits.identifierBytes)

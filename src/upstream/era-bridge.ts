@@ -130,14 +130,24 @@ export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   })
 }
 
+const answerError = (error: unknown): unknown =>
+  error instanceof JsonError || error instanceof SyntaxError ? badResponse('the upstream sent malformed JSON') : error
+
 /** Runs `work`, which parses part of an upstream's answer. Throws UpstreamFailure `bad_response` on malformed JSON. */
 export function readAnswer<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (error instanceof JsonError || error instanceof SyntaxError)
-      throw badResponse('the upstream sent malformed JSON')
-    throw error
+    throw answerError(error)
+  }
+}
+
+/** Does the same as `readAnswer` for work in steps. */
+export function* readAnswerSteps<T>(steps: Generator<void, T>): Generator<void, T> {
+  try {
+    return yield* steps
+  } catch (error) {
+    throw answerError(error)
   }
 }
 

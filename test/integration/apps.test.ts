@@ -224,6 +224,31 @@ test('a server whose apps are off shows no interface anywhere, until they are on
   assert.ok(alpha.requests.length > 0)
 })
 
+test('EX-05 SR-H3 addresses in large results name their server on every route, and links can be read', async (t) => {
+  const mcp = await startMcp(t)
+  const text = 'ü'.repeat(300_000)
+  const result = {
+    content: [
+      { type: 'text', text },
+      { type: 'resource_link', uri: CHART, name: 'chart' },
+      { type: 'resource_link', uri: 'fixture://unlisted', name: 'note' }
+    ]
+  }
+  for (const modern of [false, true]) {
+    const name = modern ? 'beta' : 'alpha'
+    await addApps(t, mcp, { name, modern, result, readsAll: true })
+    const called = { name: `${name}__link` }
+    for (const route of await routesTo(t, mcp)) {
+      const { content } = (await route.request('tools/call', called)).result
+      assert.equal(content[0].text, text)
+      assert.deepEqual([content[1].uri, content[2].uri], [at(name), 'fixture://unlisted'], route.name)
+      if (!modern) assert.equal(await htmlAt(route, 'fixture://unlisted'), htmlOf('alpha', 'fixture://unlisted'))
+    }
+    const answer = await mcp.app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: called })
+    assert.equal(answer.json().content[1].uri, at(name))
+  }
+})
+
 test('EX-01 EX-02 EX-05 hold over REST', async (t) => {
   const { mcp } = await startTwo(t)
   const get = async (url: string) => (await mcp.app.inject({ url: `/api/v0${url}` })).json()

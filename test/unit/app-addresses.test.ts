@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/json/payload.ts'
-import { nameApps } from '../../src/mcp/messages/app-addresses.ts'
+import { nameApps as nameApp } from '../../src/mcp/messages/app-addresses.ts'
+import { createSlicedWork } from '../../src/lib/time-slice.ts'
+import type { CatalogServer } from '../../src/catalog/catalog.ts'
+import type { UpstreamAnswer } from '../../src/upstream/transport/call.ts'
 import { checkMessage, quickResult } from '../../src/upstream/transport/message.ts'
 import { resultWithAddresses } from '../../src/mcp/tasks/task-results.ts'
 import { namedContents } from '../../src/mcp/messages/named-contents.ts'
@@ -14,6 +17,13 @@ const chart = tool('chart', {
 const [alpha] = catalogOf([storedServer('alpha', [chart])]).servers
 const [plain] = catalogOf([storedServer('plain', [tool('echo')])]).servers
 const [off] = catalogOf([storedServer('alpha', [], { settings: { url: 'http://a.test', apps: false } })]).servers
+
+const never = createSlicedWork(0)
+const nameApps = (received: UpstreamAnswer, server: CatalogServer, isBare?: boolean) => {
+  const named = nameApp(received, server, never, isBare)
+  assert.ok(!(named instanceof Promise))
+  return named
+}
 
 function rename(result: string, server = alpha!): string {
   for (const body of [Payload.of(result), Payload.ofLatin1(Buffer.from(result).toString('latin1'))]) {
@@ -163,6 +173,34 @@ test('blocks beyond the limit pass if they cannot name an interface, otherwise t
   ]) {
     assert.throws(() => rename(blocks(last)), UpstreamFailure, last)
   }
+})
+
+test('a large result is named in slices, with the same outcome', async () => {
+  const large = (...blocks: string[]) =>
+    `{"content":[${`{"type":"text","text":"${'ü'.repeat(200_000)}"},`}${blocks.join()}]}`
+  const inSlices = async (text: string) => {
+    const named = nameApp(
+      { answer: { kind: 'result', body: received(text) }, era: 'modern' },
+      alpha!,
+      createSlicedWork(1e9)
+    )
+    assert.ok(named instanceof Promise)
+    return (await named).answer.body
+  }
+  for (const text of [
+    large('{"type":"resource_link","uri":"ui://ü"}', '{"resource":{"uri":"ui:\\/\\/y"}}'),
+    large('{"uri":"file:///a"}'),
+    `{"_meta":{"ui":{"resourceUri":"ui://x"}},${large('{"uri":"ui://x"}').slice(1)}`
+  ]) {
+    assert.equal((await inSlices(text)).toString(), rename(text))
+  }
+  await assert.rejects(
+    inSlices(large(...Array.from({ length: 10_000 }, () => '{}'), '{"uri":"ui://x"}')),
+    UpstreamFailure
+  )
+  const small = received('{"content":[{"uri":"ui://x"}]}')
+  const answer = { answer: { kind: 'result', body: small }, era: 'modern' } as const
+  assert.ok(!(nameApp(answer, alpha!, createSlicedWork(1e9)) instanceof Promise), 'small ones are named at once')
 })
 
 test('malformed JSON is a failure of the server', () => {

@@ -26,6 +26,14 @@ test('links and embedded resources of tools and prompts lead back to the server 
   assert.equal(links.find('ann', 'b://1'), 'beta')
 })
 
+test('the URIs of a result are found whatever their characters, and however they are spelled', () => {
+  const links = createResourceLinks()
+  const text = String.raw`{"content":[{"type":"resource_link","uri":"a://ü/\u00fc/\ud83d\ude00"},{"type":"resource_link","uri":"a://😀"}]}`
+  links.record('ann', 'alpha', Payload.of(text))
+  assert.equal(links.find('ann', 'a://ü/ü/😀'), 'alpha')
+  assert.equal(links.find('ann', 'a://😀'), 'alpha')
+})
+
 test('a link is known only to the principal that got it', () => {
   const links = createResourceLinks()
   links.record('ann', 'alpha', json({ content: [{ type: 'resource_link', uri: 'a://1' }] }))

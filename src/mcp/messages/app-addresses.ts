@@ -3,8 +3,9 @@ import { Payload } from '../../json/payload.ts'
 import { namingServer, removeReference, rewriteReferences } from '../../catalog/app-references.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { sentAddressOf } from '../../catalog/resource-uris.ts'
+import { complete, type SlicedWork } from '../../lib/time-slice.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
-import { readAnswer } from '../../upstream/era-bridge.ts'
+import { readAnswer, readAnswerSteps } from '../../upstream/era-bridge.ts'
 import type { UpstreamAnswer } from '../../upstream/transport/call.ts'
 import { hasUriKey } from './resource-links.ts'
 
@@ -64,11 +65,16 @@ const applyEdits = (text: string, edits: readonly Edit[]) => {
   return parts.join('') + text.slice(from)
 }
 
-/** Replaces the addresses that could lead to another server in the content blocks of a result. */
-function nameBlocks(body: Payload, server: CatalogServer, hasUris: boolean): Payload {
-  if (!hasUris && !body.mayEscapeLetters) return body
+/**
+ * Replaces the addresses that could lead to another server in the content blocks of a result, one block after the other.
+ */
+function* nameBlocks(body: Payload, server: CatalogServer): Generator<void, Payload> {
   const text = body.latin1
-  const edits = [...blocksOf(text, members(text))].flatMap((found) => [...uriEdits(text, found, server.name)])
+  const edits: Edit[] = []
+  for (const found of blocksOf(text, body.latin1Members)) {
+    for (const edit of uriEdits(text, found, server.name)) edits.push(edit)
+    yield
+  }
   return edits.length === 0 ? body : Payload.ofLatin1(applyEdits(text, edits))
 }
 
@@ -84,6 +90,15 @@ function nameReferences(body: Payload, { name, stored }: CatalogServer): Payload
   return changed === text ? body : body.withChanges({ _meta: toLatin1(changed) }, '')
 }
 
+/** True if the content blocks of a result must be read to name its addresses. */
+const mayHaveAddresses = (body: Payload, isBare: boolean, hasUris: boolean) =>
+  !isBare && (hasUris || body.mayEscapeLetters)
+
+/** Names the addresses in a result, one content block after the other. */
+function* nameSteps(result: Payload, server: CatalogServer): Generator<void, Payload> {
+  return nameReferences(yield* nameBlocks(result, server), server)
+}
+
 /**
  * Returns a result in which each address of an interface names its server (mcp-proxy.md#apps): in `_meta`, links and
  * embedded resources. Other results are the same object. `isBare`: addresses stay, and only the references of a server
@@ -96,23 +111,34 @@ export function nameAppsIn(
   isBare = false,
   hasUris = !isBare && hasUriKey(result)
 ): Payload {
-  if (!isBare) return nameReferences(nameBlocks(result, server, hasUris), server)
-  return server.stored.settings.apps === false ? nameReferences(result, server) : result
+  if (mayHaveAddresses(result, isBare, hasUris)) return complete(nameSteps(result, server))
+  return !isBare || server.stored.settings.apps === false ? nameReferences(result, server) : result
 }
+
+const withBody = (received: UpstreamAnswer, body: Payload): UpstreamAnswer =>
+  body === received.answer.body ? received : { answer: { kind: 'result', body }, era: received.era }
 
 /**
  * Returns the answer to a call of a tool or prompt in which each address of an interface names its server
- * (mcp-proxy.md#apps), as `nameAppsIn` describes. Other answers are the same object. Throws UpstreamFailure if the
- * answer is malformed or has too many blocks to inspect.
+ * (mcp-proxy.md#apps), as `nameAppsIn` describes; a promise if the answer is large, and named in slices. Other answers
+ * are the same object. Throws or rejects with UpstreamFailure if the answer is malformed or has too many blocks to
+ * inspect.
  */
 export function nameApps(
   received: UpstreamAnswer,
   server: CatalogServer,
+  slices: SlicedWork,
   isBare = false,
-  hasUris?: boolean
-): UpstreamAnswer {
-  const { answer, era } = received
-  if (answer.kind === 'error') return received
-  const body = readAnswer(() => nameAppsIn(answer.body, server, isBare, hasUris))
-  return body === answer.body ? received : { answer: { kind: 'result', body }, era }
+  hasUris = !isBare && hasUriKey(received.answer.body)
+): UpstreamAnswer | Promise<UpstreamAnswer> {
+  const { kind, body } = received.answer
+  if (kind === 'error') return received
+  const naming = mayHaveAddresses(body, isBare, hasUris)
+    ? slices.tryRun(body.length, () => readAnswerSteps(nameSteps(body, server)))
+    : undefined
+  if (naming) return naming.then((named) => withBody(received, named))
+  return withBody(
+    received,
+    readAnswer(() => nameAppsIn(body, server, isBare, hasUris))
+  )
 }

@@ -1,6 +1,7 @@
-import { eachElement, JsonError, type Member, members, stringOf } from '../../json/json.ts'
+import { eachElement, JsonError, type Member, members, syntaxError, valueOf } from '../../json/json.ts'
 import { createFairShareCache } from '../../lib/fair-share-cache.ts'
 import type { Payload } from '../../json/payload.ts'
+import { complete } from '../../lib/time-slice.ts'
 
 /**
  * URIs that results sent to a principal, with their server: a tool may link to resources that its server does not list
@@ -9,6 +10,8 @@ import type { Payload } from '../../json/payload.ts'
 export interface ResourceLinks {
   /** Records the links in a result for which `hasUriKey` is true. `body` is its JSON text. */
   record(principal: string, server: string, body: Payload): void
+  /** Does the same in steps, one content block after the other. */
+  recordSteps(principal: string, server: string, body: Payload): Generator<void, void>
   /**
    * Returns the server that first sent the URI. A server that sends the same URI later, by accident or to divert reads,
    * does not replace it.
@@ -39,8 +42,7 @@ const objectAt = (text: string, member: Member | undefined): readonly Member[] |
   member && text[member.start] === '{' ? members(text, member.start) : undefined
 
 /** Yields the members of each content block of a tool result or of a prompt's messages. */
-function* blocks(text: string): Generator<readonly Member[]> {
-  const found = members(text)
+function* blocks(text: string, found: readonly Member[]): Generator<readonly Member[]> {
   let left = MAX_BLOCKS
   for (const key of ['content', 'messages']) {
     const list = valueAt(found, key)
@@ -55,23 +57,32 @@ function* blocks(text: string): Generator<readonly Member[]> {
   }
 }
 
+/** Returns a string value in latin1 text; undefined if the value is absent or no string. Throws JsonError. */
+function stringIn(text: string, found: readonly Member[], key: string): string | undefined {
+  const value = valueOf(text, found, key)
+  if (!value?.startsWith('"')) return undefined
+  try {
+    return JSON.parse(Buffer.from(value, 'latin1').toString()) as string
+  } catch {
+    throw syntaxError(0)
+  }
+}
+
 function uriOf(text: string, block: readonly Member[]): string | undefined {
-  const type = stringOf(text, block, 'type')
-  if (type === 'resource_link') return stringOf(text, block, 'uri')
+  const type = stringIn(text, block, 'type')
+  if (type === 'resource_link') return stringIn(text, block, 'uri')
   const resource = type === 'resource' ? objectAt(text, valueAt(block, 'resource')) : undefined
-  return resource && stringOf(text, resource, 'uri')
+  return resource && stringIn(text, resource, 'uri')
 }
 
 /**
- * Yields the URIs in a result. Scans without building values, because a result may contain millions; stops at malformed
- * JSON.
+ * Yields the URI of each content block, if it has one. Scans without building values, because a result may contain
+ * millions; stops at malformed JSON.
  */
-function* urisIn(text: string): Generator<string> {
+function* urisIn(body: Payload): Generator<string | undefined> {
   try {
-    for (const block of blocks(text)) {
-      const uri = uriOf(text, block)
-      if (uri !== undefined) yield uri
-    }
+    const text = body.latin1
+    for (const block of blocks(text, body.latin1Members)) yield uriOf(text, block)
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
   }
@@ -83,15 +94,18 @@ export function createResourceLinks(): ResourceLinks {
     maxBytesPerOwner: MAX_BYTES_PER_SERVER,
     maxAgeMs: MAX_AGE_MS
   })
+  function* recordSteps(principal: string, server: string, body: Payload): Generator<void, void> {
+    let left = MAX_PER_RESULT
+    for (const uri of urisIn(body)) {
+      yield
+      if (uri === undefined || uri.length > MAX_URI_CHARACTERS) continue
+      kept.set(server, principal, uri, true)
+      if (--left === 0) return
+    }
+  }
   return {
-    record(principal, server, body) {
-      let left = MAX_PER_RESULT
-      for (const uri of urisIn(body.toString())) {
-        if (uri.length > MAX_URI_CHARACTERS) continue
-        kept.set(server, principal, uri, true)
-        if (--left === 0) return
-      }
-    },
+    record: (principal, server, body) => complete(recordSteps(principal, server, body)),
+    recordSteps,
     find: (principal, uri) => kept.oldest(uri, { holder: principal })?.owner
   }
 }
