@@ -29,3 +29,11 @@ export const cellsOf = <const D extends readonly Dimension[]>(...dimensions: D):
  * test/integration has each value, for example the engines of the store.
  */
 export const firstOf = <T>(values: readonly T[]): readonly T[] => (isNightly ? values : values.slice(0, 1))
+
+/** Returns the value whose turn it is for a name, so that many names share the values among them. */
+export const valueFor = <T>(name: string, values: readonly T[]): T =>
+  values[Array.from(name).reduce((sum, letter) => sum + letter.codePointAt(0)!, 0) % values.length]!
+
+/** Returns the values to test for one of many names: one of them by turns, and all in the nightly run. */
+export const someFor = <T>(name: string, values: readonly T[]): readonly T[] =>
+  isNightly ? values : [valueFor(name, values)]

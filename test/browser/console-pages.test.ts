@@ -4,7 +4,6 @@ import { skip } from './browser.ts'
 import { openConsole } from './console-site.ts'
 import { walkConsole } from './console-walk.ts'
 import { addWaiting, startHostileConsole } from './hostile-console.ts'
-import { looks } from './page-checks.ts'
 
 const setUp = shareSetup(async (t) => {
   const console = await startHostileConsole(t)
@@ -18,7 +17,7 @@ for (const role of ['admin', 'auditor', 'user'] as const) {
     { skip },
     async () => {
       const { console, site } = await setUp()
-      await walkConsole(console, site, role, looks)
+      await walkConsole(console, site, role)
     }
   )
 }

@@ -5,8 +5,9 @@ import { startListed } from '../fixtures/listed/listed.ts'
 import { prompt, tool } from '../integration/definition-helpers.ts'
 import { startConsole } from '../integration/console-helpers.ts'
 import { until } from '../until.ts'
-import { findBarriers, overflowOf, resize, skip, waitForData } from './browser.ts'
+import { skip, waitForData } from './browser.ts'
 import { openConsole } from './console-site.ts'
+import { checkInert, checkLooks } from './page-checks.ts'
 import { hostile } from './world.ts'
 
 const evil = Object.values(hostile).join(' ')
@@ -38,17 +39,8 @@ const item = (page: Page, name: RegExp) => page.getByRole('article', { name })
 const nameOf = async (page: Page) => page.getByRole('article').getByRole('heading').allInnerTexts()
 
 async function assertLegible(page: Page, label: string) {
-  for (const width of [1_440, 390]) {
-    await resize(page, width)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      assert.deepEqual(await findBarriers(page), [], `${label}, ${width}, ${colorScheme}`)
-    }
-    assert.equal(await overflowOf(page), 0, `${label}, ${width}`)
-  }
-  await resize(page, 1_440)
-  assert.equal(await page.evaluate('globalThis.__x'), undefined)
-  assert.doesNotMatch(await page.locator('body').innerText(), /[\u200b\u202e]/)
+  await checkLooks(page, label)
+  await checkInert(page, label)
 }
 
 test(

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { allCells, someFor } from '../matrix.ts'
 import { findBarriers, overflowOf, resize } from './browser.ts'
+import { themes, widths } from './page-list.ts'
 import { hostile } from './world.ts'
 
-export type Theme = 'light' | 'dark'
-/** Width and colour scheme in which a page is looked at. */
-export type Look = readonly [width: number, theme: Theme]
+type Theme = (typeof themes)[number]
 
-/** Both widths and both themes once each; the nightly tests take every pair. */
-export const looks: readonly Look[] = [
-  [1_440, 'light'],
-  [390, 'dark']
-]
-export const allLooks: readonly Look[] = [...looks, [1_440, 'dark'], [390, 'light']]
+/** Every pair of width and colour scheme in which a page is looked at. */
+const looks = allCells(widths, themes)
 
 /** Returns rows of tables whose visible cells do not stand below the visible heads, as text. */
 export const crookedRows = (page: Page): Promise<string[]> =>
@@ -35,19 +31,30 @@ export const scrollingTables = (page: Page): Promise<string[]> =>
     `[...document.querySelectorAll('.tw')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)`
   )
 
+/** Checks that the page as it stands has no barrier: in one width and theme by turns, and in all in the nightly run. */
+export async function checkBarriers(page: Page, name: string): Promise<void> {
+  for (const [width, colorScheme] of someFor(name, looks)) {
+    await look(page, width, colorScheme)
+    assert.deepEqual(await findBarriers(page), [], `${name}, ${width}, ${colorScheme}`)
+  }
+  await look(page, 1_440, 'light')
+}
+
+async function look(page: Page, width: number, colorScheme: Theme): Promise<void> {
+  await resize(page, width)
+  await page.emulateMedia({ colorScheme })
+}
+
 /** Checks the page as it stands: no barrier, nothing wider than the window, and each cell below its head. */
-export async function checkLooks(page: Page, name: string, wanted: readonly Look[] = looks): Promise<void> {
-  for (const [width, colorScheme] of wanted) {
-    const look = `${name}, ${width}, ${colorScheme}`
+export async function checkLooks(page: Page, name: string): Promise<void> {
+  await checkBarriers(page, name)
+  for (const width of widths) {
     await resize(page, width)
-    await page.emulateMedia({ colorScheme })
-    assert.deepEqual(await findBarriers(page), [], look)
-    assert.equal(await overflowOf(page), 0, look)
-    assert.deepEqual(await scrollingTables(page), [], `${look}: tables that scroll sideways`)
-    assert.deepEqual(await crookedRows(page), [], look)
+    assert.equal(await overflowOf(page), 0, `${name}, ${width}`)
+    assert.deepEqual(await scrollingTables(page), [], `${name}, ${width}: tables that scroll sideways`)
+    assert.deepEqual(await crookedRows(page), [], `${name}, ${width}`)
   }
   await resize(page, 1_440)
-  await page.emulateMedia({ colorScheme: 'light' })
 }
 
 /** Checks that hostile texts are shown, and neither ran nor became elements. */

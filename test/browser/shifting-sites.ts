@@ -13,6 +13,7 @@ export interface SiteLoad extends SlowLoad {
   /** Who looks at the console; undefined for the dashboard. */
   readonly role?: 'admin' | 'auditor' | 'user'
   readonly width: number
+  readonly page: string
 }
 
 /** Starts a gateway of each mode with the same servers. Returns every page of both, for each role, in each width. */
@@ -29,11 +30,12 @@ export async function shiftingSites(t: TestContext) {
     const viewport = { width, height: 900 }
     const { url } = console.gateway
     return [
-      ...dashboardPages.map((hash) => ({ address: `${development.url}/#/${hash}`, viewport, width })),
+      ...dashboardPages.map((hash) => ({ address: `${development.url}/#/${hash}`, page: hash, viewport, width })),
       ...(['admin', 'auditor', 'user'] as const).flatMap((role) =>
         consolePages.map((hash) => ({
           address: `${url}/console/#/${hash}`,
           cookie: cookieFor(url, console.cookieOf(role)),
+          page: hash,
           viewport,
           width,
           role
