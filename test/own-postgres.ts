@@ -10,6 +10,12 @@ export interface OwnPostgres extends OwnCluster {
   thaw(): void
 }
 
+/** Settings of a gateway whose database is frozen: requests that need it fail in seconds. */
+export const impatient = {
+  TOWPATH_DATABASE_CONNECT_TIMEOUT_MS: '5000',
+  TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '1000'
+}
+
 /** Starts a PostgreSQL server that is removed after the test. */
 export async function startOwnPostgres(t: TestContext): Promise<OwnPostgres> {
   const cluster = await startOwnCluster(process.env.TEST_POSTGRES === 'embedded')

@@ -49,35 +49,43 @@ const waitUntilGone = (token: string, when: string) =>
 const waitUntilStarted = (way: Way, token: string) =>
   until(`all of "${way}"`, () => findProcesses(token).length >= ways[way])
 
-for (const way of Object.keys(ways) as Way[]) {
-  test(`CR-A6: what a stdio server starts outside its session ends with it: ${way}`, async (t) => {
-    const gateway = await startGateway(t, { env: { TOWPATH_SPARE_SESSIONS: '0' } })
-    const [token, bystander] = [freshToken(t), startBystander(t)]
-    await gateway.register(leaving(way, token, 'stateless'))
-    await waitUntilGone(token, 'after the registration')
-    await call(gateway, way)
-    await waitUntilGone(token, 'after a call')
-    assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
+const allWays = Object.keys(ways) as Way[]
 
-    await gateway.register(leaving(way, token, 'stateful'))
-    await call(gateway, way)
-    await waitUntilStarted(way, token)
-    assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
-    await waitUntilGone(token, 'after the removal')
-    assert.equal(findProcesses(bystander).length, 1, "another's process is left alone")
-  })
-}
+test('CR-A6: what a stdio server starts outside its session ends with it', { concurrency: true }, async (t) => {
+  const gateway = await startGateway(t, { env: { TOWPATH_SPARE_SESSIONS: '0' } })
+  const bystander = startBystander(t)
+  // together: each end takes seconds
+  const ends = allWays.map((way) =>
+    t.test(`CR-A6: however it leaves: ${way}`, async (each) => {
+      const token = freshToken(each)
+      await gateway.register(leaving(way, token, 'stateless'))
+      await waitUntilGone(token, 'after the registration')
+      await call(gateway, way)
+      await waitUntilGone(token, 'after a call')
+      assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
+
+      await gateway.register(leaving(way, token, 'stateful'))
+      await call(gateway, way)
+      await waitUntilStarted(way, token)
+      assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
+      await waitUntilGone(token, 'after the removal')
+    })
+  )
+  await Promise.all(ends)
+  assert.equal(findProcesses(bystander).length, 1, "another's process is left alone")
+})
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   test(`CR-A6: what stdio servers have started outside their sessions does not outlive a gateway that got ${signal}`, async (t) => {
     const gateway = await startGateway(t)
     const bystander = startBystander(t)
-    const tokens = new Map((Object.keys(ways) as Way[]).map((way) => [way, freshToken(t)]))
-    for (const [way, token] of tokens) {
+    const tokens = new Map(allWays.map((way) => [way, freshToken(t)]))
+    const starts = [...tokens].map(async ([way, token]) => {
       await gateway.register(leaving(way, token, 'stateful'))
       await call(gateway, way)
       await waitUntilStarted(way, token)
-    }
+    })
+    await Promise.all(starts)
     const code = await gateway.stop(signal)
     if (signal === 'SIGTERM') {
       assert.equal(code, 0, 'a clean end')

@@ -10,7 +10,7 @@ import { addRecorder, openSession, openStream, startMcp, type Answer, type RpcAn
 import { modernBody, modernHeaders } from './mcp-messages.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startHttp } from '../fixtures/http/server.ts'
-import { startOwnPostgres } from '../own-postgres.ts'
+import { impatient, startOwnPostgres } from '../own-postgres.ts'
 import { admin, as, startPolicyGateway, type PolicyGateway } from './policy-helpers.ts'
 
 const HOLD_MS = 700
@@ -97,8 +97,8 @@ const nextPending = async (gateway: PolicyGateway): Promise<Entry> => {
 
 test('AP-01 AP-02 AP-03 AP-04 a call runs once after a yes to exactly this call, on every way', async (t) => {
   const gateway = await startPolicyGateway(t)
-  await gateway.policy('ask', rule)
   for (const [way, call] of await waysOf(gateway)) {
+    await gateway.policy('ask', { ...rule, hold_ms: 100 })
     const before = sent(gateway)
     const args = { way, password: 'hunter2' }
     const late = resultOf(await call(args))
@@ -124,6 +124,7 @@ test('AP-01 AP-02 AP-03 AP-04 a call runs once after a yes to exactly this call,
     assert.match(denied.content[0]!.text, /Not on Fridays/)
     assert.equal(sent(gateway), before + 1)
 
+    await gateway.policy('ask', { ...rule, hold_ms: 60_000 })
     const held = call({ way, held: true })
     await decide(gateway, 'approve', await nextPending(gateway))
     assert.equal(resultOf(await held).isError ?? false, false)
@@ -247,7 +248,7 @@ test('AP-07 a confirm does over REST what it does for clients that cannot ask th
 
 test('AP-08 without the database no call runs that needs a yes, and all others are served', async (t) => {
   const postgres = await startOwnPostgres(t)
-  const gateway = await startPolicyGateway(t, { DATABASE_URL: postgres.url, TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '1000' })
+  const gateway = await startPolicyGateway(t, { DATABASE_URL: postgres.url, ...impatient })
   const { mcp, worker, policy, rest } = gateway
   await policy('ask', { ...rule, hold_ms: 0 })
   const call = (name: string) => mcp.modern('tools/call', { name, arguments: {} }, as(worker))

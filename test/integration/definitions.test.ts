@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshConfig, openApp } from '../app.ts'
 import { listedTransports, startListed } from '../fixtures/listed/listed.ts'
-import { startOwnPostgres } from '../own-postgres.ts'
+import { impatient, startOwnPostgres } from '../own-postgres.ts'
 import { addCleanup, engines } from '../store.ts'
 import { until } from '../until.ts'
 import {
@@ -282,7 +282,7 @@ test('DE-07 administrators decide, auditors read, users and clients see nothing;
 
 test('DE-03 without the database nothing is accepted or rejected, and what is known stays served', async (t) => {
   const postgres = await startOwnPostgres(t)
-  const env = { ...enterprise, DATABASE_URL: postgres.url, TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '1000' }
+  const env = { ...enterprise, DATABASE_URL: postgres.url, ...impatient }
   const { app, mcp, client, serve } = await startPinned(t, { tools: [add] }, env)
   await serve({ tools: [changed, tool('mul', 'new')] })
   const held = await heldOf(app)

@@ -179,7 +179,8 @@ test('a person who is asked sees the arguments that will be sent, and exactly th
   await gateway.rest('POST', '/policies', {
     name: 'ask',
     effect: 'confirm',
-    targets: { annotations: { destructive: true } }
+    targets: { annotations: { destructive: true } },
+    hold_ms: 0
   })
   const override = {
     annotations: { readOnlyHint: false, destructiveHint: true },
