@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
+import { cellsOf } from '../matrix.ts'
 import { engines, freshPlace, type Engine } from '../store.ts'
 import { until } from '../until.ts'
 import { actorAt, createUser, initialize, key, type Actor } from './enterprise.ts'
@@ -108,43 +109,43 @@ const rssMb = ({ pid }: Gateway) =>
 
 const isReady = async ({ gateway }: Scene) => (await gateway.get('/ready')).status === 200
 
-for (const mode of ['development', 'enterprise'] as const) {
-  // an enterprise gateway behaves the same with either store, and the embedded one takes longer to start
-  for (const engine of engines.filter((name) => mode === 'development' || name === 'postgres')) {
-    const title = `SR-H3 with its memory full an administrator finds and removes the cause in ${mode} mode (${engine})`
-    test(`${title}, again and again, whatever pages the allocator keeps`, { skip }, async (t) => {
-      const scene = await start(t, mode, engine)
-      const { gateway, admin } = scene
-      const hog = await startHog(t)
-      await register(
-        admin,
-        'good',
-        await startUpstream(t, 'good', {
-          onCall: (message, response) => sendResult(response, message, textResult('fine'))
-        })
-      )
-      for (const [remedy, apply] of Object.entries(remedies[mode])) {
-        await admin.remove('/api/v0/servers/hog')
-        await register(admin, 'hog', hog)
-        if (mode === 'enterprise') await admin.remove('/api/v0/users/caller')
-        const caller = await scene.newCaller()
-        assert.equal((await invoke(caller, 'good__echo')).status, 200, remedy)
-        const before = rssMb(gateway)
-        const calls = Array.from({ length: HUNG_CALLS }, () => invoke(caller, 'hog__echo'))
-        await until('the gateway to take no more', async () => !(await isReady(scene)))
-        const full = rssMb(gateway)
-        await checkFull(mode, scene, caller)
-        const done = await apply(admin)
-        assert.ok(done.status < 300, `${remedy}: ${done.text}`)
-        for (const { status } of await Promise.all(calls)) assert.ok(status >= 400, `${remedy}: ${status}`)
-        await until(`work to be taken again after ${remedy}`, () => isReady(scene))
-        t.diagnostic(
-          `${remedy}: RSS ${before} MB before, ${full} MB full, ${rssMb(gateway)} MB when work is taken again`
-        )
-        assert.equal((await invoke(survivor(scene, remedy, caller), 'good__echo')).status, 200, remedy)
-      }
-    })
-  }
+// an enterprise gateway behaves the same with either store, and the embedded one takes longer to start
+const cells = cellsOf(['development', 'enterprise'] as const, engines).filter(
+  ([mode, engine]) => mode === 'development' || engine === 'postgres'
+)
+
+for (const [mode, engine] of cells) {
+  const title = `SR-H3 with its memory full an administrator finds and removes the cause in ${mode} mode (${engine})`
+  test(`${title}, again and again, whatever pages the allocator keeps`, { skip }, async (t) => {
+    const scene = await start(t, mode, engine)
+    const { gateway, admin } = scene
+    const hog = await startHog(t)
+    await register(
+      admin,
+      'good',
+      await startUpstream(t, 'good', {
+        onCall: (message, response) => sendResult(response, message, textResult('fine'))
+      })
+    )
+    for (const [remedy, apply] of Object.entries(remedies[mode])) {
+      await admin.remove('/api/v0/servers/hog')
+      await register(admin, 'hog', hog)
+      if (mode === 'enterprise') await admin.remove('/api/v0/users/caller')
+      const caller = await scene.newCaller()
+      assert.equal((await invoke(caller, 'good__echo')).status, 200, remedy)
+      const before = rssMb(gateway)
+      const calls = Array.from({ length: HUNG_CALLS }, () => invoke(caller, 'hog__echo'))
+      await until('the gateway to take no more', async () => !(await isReady(scene)))
+      const full = rssMb(gateway)
+      await checkFull(mode, scene, caller)
+      const done = await apply(admin)
+      assert.ok(done.status < 300, `${remedy}: ${done.text}`)
+      for (const { status } of await Promise.all(calls)) assert.ok(status >= 400, `${remedy}: ${status}`)
+      await until(`work to be taken again after ${remedy}`, () => isReady(scene))
+      t.diagnostic(`${remedy}: RSS ${before} MB before, ${full} MB full, ${rssMb(gateway)} MB when work is taken again`)
+      assert.equal((await invoke(survivor(scene, remedy, caller), 'good__echo')).status, 200, remedy)
+    }
+  })
 }
 
 /** Returns a caller whose token still works after the remedy. */

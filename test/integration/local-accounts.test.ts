@@ -20,6 +20,7 @@ import {
   startSignInGateway,
   type SignInGateway
 } from '../fixtures/identity-provider/gateway.ts'
+import { someFor } from '../matrix.ts'
 import { addCleanup, engines, freshPlace, type Engine } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
@@ -67,7 +68,7 @@ async function auditedActions({ api }: SignInGateway, isThere: (rows: readonly s
   return rows!
 }
 
-for (const engine of engines) {
+for (const engine of someFor('an invitation', engines)) {
   test(`an invited person sets a password, signs in, and lets a client in, without an identity provider (${engine})`, async (t) => {
     const gateway = await startSignInGateway(t, { engine, env: withoutProvider })
     await addServer(t, gateway)
@@ -147,7 +148,7 @@ async function openAccounts(t: TestContext, engine: Engine) {
   return { db: store.db, accounts: createLocalAccountStore(store.db), write: createLocalAccountRepository(context) }
 }
 
-for (const engine of engines) {
+for (const engine of someFor('failures', engines)) {
   test(`failures are counted by name and network, and forgotten after 15 minutes or a sign-in (${engine})`, async (t) => {
     const { db, accounts } = await openAccounts(t, engine)
     const count = async (name: string, network: string, times: number) => {

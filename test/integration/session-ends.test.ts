@@ -7,6 +7,7 @@ import { openStore } from '../../src/registry/store/store.ts'
 import { deleteExpired } from '../../src/registry/logs/expiry.ts'
 import { createSessionEnds, sessionEndExpiry } from '../../src/registry/session-ends.ts'
 import { freshConfig, openApp } from '../app.ts'
+import { cellsOf } from '../matrix.ts'
 import { engines, freshPlace, addCleanup } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
@@ -38,46 +39,46 @@ const modes = {
   enterprise: { SERVER_MODE: 'enterprise', TOWPATH_ADMIN_TOKEN: admin, ...key }
 }
 
-for (const engine of engines) {
-  for (const [mode, env] of Object.entries(modes)) {
-    test(`SR-L2 a session that was deleted stays so after a restart, on each endpoint; others live on (${mode}, ${engine})`, async (t) => {
-      const config = await freshConfig(t, env, engine)
-      const open = async () => {
-        const app = await openApp(config)
-        addCleanup(t, () => app.close())
-        return app
+for (const [engine, [mode, env]] of cellsOf(engines, Object.entries(modes))) {
+  test(`SR-L2 a session that was deleted stays so after a restart, on each endpoint; others live on (${mode}, ${engine})`, async (t) => {
+    const config = await freshConfig(t, env, engine)
+    const open = async () => {
+      const app = await openApp(config)
+      addCleanup(t, () => app.close())
+      return app
+    }
+    const first = await open()
+    const asAdmin = mode === 'enterprise' ? { authorization: `Bearer ${admin}` } : {}
+    const post = (url: string, payload: object) => first.inject({ method: 'POST', url, headers: asAdmin, payload })
+    let headers = {}
+    if (mode === 'enterprise') {
+      const { access_token } = (await post('/api/v0/clients', { name: 'c', allowed_servers: ['*'] })).json()
+      headers = { authorization: `Bearer ${access_token}` }
+    }
+    const group = (await post('/api/v0/tool-groups', { name: 'group' })).json()
+    const urls = ['/mcp', new URL(group.streamable_http_endpoint).pathname]
+    const sessions = await Promise.all(
+      urls.map(async (url) => ({
+        url,
+        deleted: await initialize(first, url, headers),
+        kept: await initialize(first, url, headers)
+      }))
+    )
+    for (const { url, deleted } of sessions) assert.equal((await end(first, url, deleted)).statusCode, 200)
+    await first.close()
+    for (let restart = 0; restart < 2; restart++) {
+      const app = await open()
+      for (const { url, deleted, kept } of sessions) {
+        assert.equal(await ping(app, url, deleted), 404)
+        assert.equal(await ping(app, url, kept), 200)
+        assert.equal((await end(app, url, deleted)).statusCode, 404)
       }
-      const first = await open()
-      const asAdmin = mode === 'enterprise' ? { authorization: `Bearer ${admin}` } : {}
-      const post = (url: string, payload: object) => first.inject({ method: 'POST', url, headers: asAdmin, payload })
-      let headers = {}
-      if (mode === 'enterprise') {
-        const { access_token } = (await post('/api/v0/clients', { name: 'c', allowed_servers: ['*'] })).json()
-        headers = { authorization: `Bearer ${access_token}` }
-      }
-      const group = (await post('/api/v0/tool-groups', { name: 'group' })).json()
-      const urls = ['/mcp', new URL(group.streamable_http_endpoint).pathname]
-      const sessions = await Promise.all(
-        urls.map(async (url) => ({
-          url,
-          deleted: await initialize(first, url, headers),
-          kept: await initialize(first, url, headers)
-        }))
-      )
-      for (const { url, deleted } of sessions) assert.equal((await end(first, url, deleted)).statusCode, 200)
-      await first.close()
-      for (let restart = 0; restart < 2; restart++) {
-        const app = await open()
-        for (const { url, deleted, kept } of sessions) {
-          assert.equal(await ping(app, url, deleted), 404)
-          assert.equal(await ping(app, url, kept), 200)
-          assert.equal((await end(app, url, deleted)).statusCode, 404)
-        }
-        await app.close()
-      }
-    })
-  }
+      await app.close()
+    }
+  })
+}
 
+for (const engine of engines) {
   test(`SR-L2 stored ends hold no id, go when the id expires, and are bounded for each principal (${engine})`, async (t) => {
     const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
     addCleanup(t, () => store.close())

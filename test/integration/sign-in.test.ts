@@ -16,11 +16,12 @@ import {
 } from '../fixtures/identity-provider/gateway.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
 import { needs } from '../needs.ts'
+import { someFor } from '../matrix.ts'
 import { addCleanup, engines } from '../store.ts'
 import { until } from '../until.ts'
 import { legacyBody, modernBody, modernHeaders } from './mcp-messages.ts'
 
-for (const engine of engines) {
+for (const engine of someFor('sign-in', engines)) {
   test(`a client connects by URL alone, a person signs in, and a policy decides (${engine})`, async (t) => {
     const gateway = await startSignInGateway(t, { engine })
     const { url } = gateway

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freshConfig, openApp } from '../app.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
+import { someFor } from '../matrix.ts'
 import { engines, addCleanup } from '../store.ts'
 import { administer } from '../templates.ts'
 import { until } from '../until.ts'
@@ -15,7 +16,7 @@ import { begin, call, complete, registration, send, setUp, signIn } from './oaut
 const statuses = (answers: readonly { status: number }[]) => [...new Set(answers.map(({ status }) => status))]
 const many = (count: number, work: () => ReturnType<typeof call>) => Promise.all(Array.from({ length: count }, work))
 
-for (const engine of engines) {
+for (const engine of someFor('OA-12', engines)) {
   test(`OA-12 a token that the upstream refuses is renewed once for all calls that wait for it (${engine})`, async (t) => {
     const setup = await setUp(t, {}, { engine })
     const { app, as } = setup
@@ -46,7 +47,7 @@ test('OA-12 a token is renewed before it expires, so that no call is refused', a
   assert.ok(renewals >= 1 && renewals <= (performance.now() - begun) / 2_000 + 1, String(renewals))
 })
 
-for (const engine of engines) {
+for (const engine of someFor('OA-13', engines)) {
   test(`OA-13 a refresh token that is no good ends the authorization with one attempt (${engine})`, async (t) => {
     const setup = await setUp(t, {}, { engine })
     const { app, as, upstream } = setup

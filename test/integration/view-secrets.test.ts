@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { GroupConfig } from '../../src/registry/model/model.ts'
+import { someFor } from '../matrix.ts'
 import { engines, freshPlace, startRegistry } from '../store.ts'
 import { until } from '../until.ts'
 import { change, follow } from './registry-helpers.ts'
@@ -95,7 +96,7 @@ test('an error of the server does not tell a caller a locked secret', async (t) 
   assert.equal(error?.message, '***: query')
 })
 
-for (const engine of engines) {
+for (const engine of someFor('locks', engines)) {
   test(`secrets of locks are encrypted, follow a change of the key, and withhold their tool without it (${engine})`, async (t) => {
     const place = await freshPlace(t, engine)
     const [old, current] = [randomBytes(32), randomBytes(32)]
