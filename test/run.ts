@@ -53,7 +53,7 @@ async function runAll(args: readonly string[], needsStore: boolean): Promise<num
 }
 
 /** Number of files per process; files of other folders each have their own. */
-const shared: Readonly<Record<string, number>> = { unit: 60, property: 60, integration: 10, browser: 7 }
+const shared: Readonly<Record<string, number>> = { unit: 60, property: 60, integration: 10, e2e: 4, browser: 7 }
 
 /** Folders whose processes take longest: begun last, one of them would end long after all others. */
 const longest = ['nightly', 'slow', 'e2e', 'browser', 'integration']
