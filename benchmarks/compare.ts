@@ -7,6 +7,8 @@ export interface Candidate {
   readonly name: string
   readonly pid: number
   readonly target: Target
+  /** Returns the CPU time so far in milliseconds; that of the process `pid` if absent. */
+  readonly cpuMs?: () => number
 }
 
 export interface CompareOptions {
@@ -69,12 +71,15 @@ export async function compare(
   const { rounds = ROUNDS, ms = ROUND_MS, perSecond, requests } = options
   const load = await bench.load()
   const results = new Map<string, MeasuredRound[]>(candidates.map(({ name }) => [name, []]))
-  const measure = async ({ name, pid, target }: Candidate, times = 1): Promise<MeasuredRound> => {
-    const before = cpuMs(pid)
+  const measure = async (
+    { name, pid, target, cpuMs: read = () => cpuMs(pid) }: Candidate,
+    times = 1
+  ): Promise<MeasuredRound> => {
+    const before = read()
     const roundMs = times * (bench.isQuick ? Math.min(ms, perSecond ? 2_000 : QUICK_MS) : ms)
     const most = requests && times * requests
     const round = await load({ key: name, target, ms: roundMs, ...(perSecond && { perSecond }), ...(most && { most }) })
-    return { ...round, cpuUs: ((cpuMs(pid) - before) * 1_000) / round.requests }
+    return { ...round, cpuUs: ((read() - before) * 1_000) / round.requests }
   }
   const warmUp: Round[] = []
   for (const candidate of candidates) warmUp.push(await measure(candidate, perSecond ? 1 : WARM_UP))

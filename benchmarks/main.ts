@@ -7,7 +7,8 @@ import { startPostgres } from '../test/postgres.ts'
 import { withBench } from './bench.ts'
 import { load, machine } from './machine.ts'
 import { failed, isMet, type Outcome } from './outcome.ts'
-import { otherSections, page } from './page.ts'
+import { GOALS, goals, withSection } from './page.ts'
+import { measurePeers } from './peers/main.ts'
 import { pinSelf } from './processes.ts'
 import { rows } from './rows/all.ts'
 import type { Row } from './rows/row.ts'
@@ -18,7 +19,11 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const QUIET_LOAD = 0.5
 
 const { values: options } = parseArgs({
-  options: { only: { type: 'string' }, quick: { type: 'boolean', default: false } }
+  options: {
+    only: { type: 'string' },
+    peers: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false }
+  }
 })
 
 function chosen(): readonly Row[] {
@@ -74,6 +79,10 @@ async function main(): Promise<boolean> {
   const busy = load()
   if (busy > QUIET_LOAD) console.error(`*** this machine is busy (load ${busy.toFixed(1)}): trust no figure ***`)
   const isPinned = pinSelf()
+  if (options.peers) {
+    await measurePeers(options.quick, machine(isPinned, undefined))
+    return true
+  }
   const begun = performance.now()
   const postgres = await startPostgres(process.env)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -88,8 +97,8 @@ async function main(): Promise<boolean> {
     if (options.only === undefined && !options.quick) {
       const day = new Date().toISOString().slice(0, 10)
       const file = here('../docs/reference/performance.md')
-      const others = otherSections(await readFile(file, 'utf8'))
-      await writeFile(file, page(outcomes, about, minutes, day, others))
+      const text = goals(outcomes, about, minutes, day)
+      await writeFile(file, withSection(await readFile(file, 'utf8'), GOALS, text))
     }
     return outcomes.every((outcome) => isMet(outcome) !== false)
   } finally {

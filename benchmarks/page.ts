@@ -1,11 +1,6 @@
 import { isMet, type Outcome } from './outcome.ts'
 import { table } from './table.ts'
 
-const READING = '\n## Reading results\n'
-
-/** Returns the sections of the page that commands other than `npm run bench` write. */
-export const otherSections = (page: string): string => page.slice(page.indexOf(READING))
-
 /** Returns the page with another text in the section of this title, which is added at the end if there is none. */
 export function withSection(page: string, title: string, text: string): string {
   const heading = `\n## ${title}\n`
@@ -15,24 +10,18 @@ export function withSection(page: string, title: string, text: string): string {
   return `${page.slice(0, at)}${heading}\n${text.trimEnd()}\n${next < 0 ? '' : page.slice(next)}`
 }
 
-/** Renders `docs/reference/performance.md` for a whole run. `others`: its last sections, written by other commands. */
-export function page(
-  outcomes: readonly Outcome[],
-  machine: readonly string[],
-  minutes: number,
-  day: string,
-  others: string
-): string {
+/** Title of the last section, which `npm run bench` writes. */
+export const GOALS = 'Goals'
+
+/** Renders the section of the goals for a whole run. */
+export function goals(outcomes: readonly Outcome[], machine: readonly string[], minutes: number, day: string): string {
   const missed = outcomes.filter((outcome) => isMet(outcome) === false).length
-  const goals = outcomes.filter(({ goal }) => goal).length
-  return `# Performance
+  const count = outcomes.filter(({ goal }) => goal).length
+  return `The cost of Towpath, compared with the cost of the same work without it, measured in one run of \`npm run bench\` on
+${day} (${minutes.toFixed(1)} minutes). ${count - missed} of ${count} goals are met.
 
-The cost of Towpath, compared with the cost of the same work without it, measured in one run of \`npm run bench\` on
-${day} (${minutes.toFixed(1)} minutes). ${goals - missed} of ${goals} goals are met. Except for the last three sections, this page is the output of that run.
-
-The ratios are comparable between machines; the absolute figures apply to this machine only. Each ratio compares processes
-that were measured alternately within the run, by the CPU time that the operating system reports, and is the median of all
-rounds. Every response is checked; a single wrong one fails its row.
+Each ratio compares processes that were measured alternately within the run, by the CPU time that the operating system
+reports, and is the median of all rounds.
 
 ${machine.map((line) => `- ${line}`).join('\n')}
 
@@ -42,6 +31,5 @@ is \`node:http\` in front of undici: it parses nothing, checks nothing, and is a
 <!-- prettier-ignore -->
 ${table(outcomes)}
 
-To repeat the measurement, see \`benchmarks/README.md\`.
-${others}`
+To repeat the measurement, see \`benchmarks/README.md\`.`
 }

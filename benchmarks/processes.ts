@@ -46,12 +46,15 @@ export interface StartOptions extends SpawnOptions {
 }
 
 /** Starts a Node.js process of the run; `stop` ends it by its pid. */
-export function start(args: readonly string[], { isTested = false, ...options }: StartOptions = {}): ManagedProcess {
-  const [command = '', ...rest] = [
-    ...(isTested && hasTaskset ? ['taskset', '-c', TESTED] : []),
-    process.execPath,
-    ...args
-  ]
+export const start = (args: readonly string[], options?: StartOptions): ManagedProcess =>
+  startProgram([process.execPath, ...args], options)
+
+/** Starts any program of the run; `stop` ends it by its pid. */
+export function startProgram(
+  program: readonly string[],
+  { isTested = false, ...options }: StartOptions = {}
+): ManagedProcess {
+  const [command = '', ...rest] = [...(isTested && hasTaskset ? ['taskset', '-c', TESTED] : []), ...program]
   const child = spawn(command, rest, { stdio: ['ignore', 'ignore', 'pipe'], ...options })
   let tail = ''
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -94,6 +97,25 @@ export function cpuMs(pid: number): number {
   // the name in parentheses may contain anything; the fields from the third on follow it: 14 and 15 are the times
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS_PER_SECOND
+}
+
+/** Returns the pid and those of all its descendants. */
+export function treeOf(pid: number): number[] {
+  const children = new Map<number, number[]>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+      children.set(parent, [...(children.get(parent) ?? []), Number(name)])
+    } catch {
+      // it has ended meanwhile
+    }
+  }
+  const tree = [pid]
+  // grows while it is read
+  for (const each of tree) tree.push(...(children.get(each) ?? []))
+  return tree
 }
 
 /** Returns resident memory in KiB. */

@@ -1,6 +1,6 @@
 // A minimal HTTP server. `/mcp` speaks both eras without sessions; `/legacy/mcp` is legacy; `/session/mcp` is legacy
 // and requires its session id; `/events/mcp` answers with an event stream, with progress if the request has a progress
-// token. `?tools=20` sets the number of listed tools. The argument `task` makes a call a task, whose id says what
+// token; `/session-events/mcp` does both. `?tools=20` sets the number of listed tools. The argument `task` makes a call a task, whose id says what
 // `tasks/get` answers.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -93,7 +93,7 @@ function answer(request: IncomingMessage, response: ServerResponse, message: Mes
   const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${rest}}`
   const session = isSession && method === 'initialize' ? randomUUID() : undefined
   if (session) sessions.add(session)
-  if (!url.pathname.startsWith('/events') || method !== 'tools/call') {
+  if (!url.pathname.includes('events/') || method !== 'tools/call') {
     return send(response, 200, text, session ? { 'mcp-session-id': session } : {})
   }
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
