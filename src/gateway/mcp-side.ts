@@ -39,6 +39,21 @@ export interface McpSide {
   readonly toolVectors: ToolVectors | undefined
 }
 
+/** Creates the scopes of the current catalog. `onRequest`: called with the endpoint of each request. */
+const createScopes = (live: GatewayBase['live'], onRequest: (endpoint: string) => void): CurrentScopes => ({
+  scope(caller, endpoint) {
+    onRequest(endpoint)
+    return scopeAt(live.current, groupOf(endpoint), permitOf(live.current, caller))
+  },
+  allows(caller, server, uri) {
+    const catalog = live.current
+    const item = resourceOf(catalog, server, uri)
+    const decision = permitOf(catalog, caller).decide(item)
+    if (decision.verdict !== 'residual') return decision.verdict === 'yes'
+    return judge(decision, factsOf(catalog.permits.subjectOf(caller), item, undefined)).isAllowed
+  }
+})
+
 export function createMcpSide(
   { options, live, quotas, calls, schedule, slices, hasDashboard, events }: GatewayBase,
   { connections, observer, notifications }: UpstreamSide,
@@ -48,19 +63,9 @@ export function createMcpSide(
   const { registry, config, version, log } = options
   const { upstreams } = connections
   const clientActivity = createClientActivity()
-  const scopes: CurrentScopes = {
-    scope(caller, endpoint) {
-      if (hasDashboard) clientActivity.recordRequest(endpoint)
-      return scopeAt(live.current, groupOf(endpoint), permitOf(live.current, caller))
-    },
-    allows(caller, server, uri) {
-      const catalog = live.current
-      const item = resourceOf(catalog, server, uri)
-      const decision = permitOf(catalog, caller).decide(item)
-      if (decision.verdict !== 'residual') return decision.verdict === 'yes'
-      return judge(decision, factsOf(catalog.permits.subjectOf(caller), item, undefined)).isAllowed
-    }
-  }
+  const scopes = createScopes(live, (endpoint) => {
+    if (hasDashboard) clientActivity.recordRequest(endpoint)
+  })
   const send: SendCall = (server, call, origin) => {
     refresher.refreshIfStale(server.stored.id)
     return upstreams.get(server).call(call, origin)
@@ -125,15 +130,13 @@ export function createMcpSide(
     log
   })
   const invocation = createInvocation({
-    ...{
-      catalog: () => live.current,
-      calls: clientCalls,
-      policies,
-      redactorOf,
-      refusals,
-      slices,
-      approvals: approvals.gate
-    }
+    catalog: () => live.current,
+    calls: clientCalls,
+    approvals: approvals.gate,
+    policies,
+    redactorOf,
+    refusals,
+    slices
   })
   notifications.subscribe(({ name }, method, params) => {
     if (method === 'notifications/elicitation/complete') downstream.completeElicitation(name, params)
