@@ -4,6 +4,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { bundleFixture } from './fixtures/conformance/bundle.ts'
 import { startPostgres } from './postgres.ts'
 import { runnerFlags } from './run-flags.ts'
 import { makeTemplates } from './templates.ts'
@@ -43,11 +44,12 @@ async function runAll(args: readonly string[], needsStore: boolean): Promise<num
       return refuse('no PostgreSQL found, and CI or REQUIRE_PG asks for one')
     console.error('*** NO POSTGRESQL FOUND: the storage tests run on the embedded store alone ***')
   }
-  const templates = await makeTemplates(cluster?.url)
+  const prepared = [await makeTemplates(cluster?.url), await bundleFixture()]
   try {
-    return await runTests(args, { ...templates.env, TEST_DATABASE_URL: cluster?.url })
+    const env = Object.assign({}, ...prepared.map((each) => each.env)) as NodeJS.ProcessEnv
+    return await runTests(args, { ...env, TEST_DATABASE_URL: cluster?.url })
   } finally {
-    await templates.remove()
+    for (const each of prepared) await each.remove()
     await cluster?.stop()
   }
 }

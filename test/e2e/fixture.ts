@@ -1,8 +1,8 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
+import { fixtureArgs } from '../fixtures/conformance/bundle.ts'
 import { addCleanup } from '../store.ts'
 import { cleanEnv, root, run } from './harness.ts'
 import { until } from '../until.ts'
@@ -54,14 +54,6 @@ export async function startEraProxy(t: TestContext, era: Era, target: string): P
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
 }
-
-/** Returns the arguments that start the conformance fixture over a transport. */
-export const fixtureArgs = (kind: 'http' | 'sse' | 'stdio'): string[] => [
-  '--import',
-  import.meta.resolve('tsx'),
-  join(root, 'test/fixtures/conformance/main.ts'),
-  kind
-]
 
 /** Starts the conformance fixture. Resolves with its URL. */
 export async function startFixture(t: TestContext, kind: 'http' | 'sse' = 'http'): Promise<string> {

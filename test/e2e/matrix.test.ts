@@ -12,10 +12,11 @@ import {
   ToolListChangedNotificationSchema
 } from '@modelcontextprotocol/sdk/types.js'
 import { register } from '../app.ts'
+import { fixtureArgs } from '../fixtures/conformance/bundle.ts'
 import { answersOf, connectLegacy, connectModern, type RecordingClient } from '../asked-clients.ts'
 import { META, startMcp, type Mcp } from '../integration/mcp-helpers.ts'
 import { tempDir } from '../store.ts'
-import { fixtureArgs, startEraProxy, startFixture, type Era } from './fixture.ts'
+import { startEraProxy, startFixture, type Era } from './fixture.ts'
 import { until } from '../until.ts'
 import { cellsOf } from '../matrix.ts'
 

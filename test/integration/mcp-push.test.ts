@@ -4,25 +4,24 @@ import { fileURLToPath } from 'node:url'
 import { register } from '../app.ts'
 import { answersOf, connectLegacy, connectModern, type RecordingClient } from '../asked-clients.ts'
 import { start, waitUntilReady } from '../conformance/processes.ts'
+import { fixtureArgs } from '../fixtures/conformance/bundle.ts'
 import { addCleanup } from '../store.ts'
 import { startMcp, type Mcp } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 import { cellsOf } from '../matrix.ts'
 
-const fixture = fileURLToPath(new URL('../fixtures/conformance/main.ts', import.meta.url))
 const everything = fileURLToPath(
   new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
 )
-const tsx = ['--import', import.meta.resolve('tsx')]
 
 type Kind = 'http' | 'stdio'
 type SessionMode = 'stateless' | 'stateful'
 
 /** Registers the conformance fixture. */
 async function addFixture(t: TestContext, { app }: Mcp, name: string, kind: Kind, session_mode: SessionMode) {
-  const stdio = { transport: 'stdio', command: process.execPath, args: [...tsx, fixture, 'stdio'] }
+  const stdio = { transport: 'stdio', command: process.execPath, args: fixtureArgs('stdio') }
   if (kind === 'stdio') return register(app, { name, session_mode, ...stdio })
-  const running = start(process.execPath, [...tsx, fixture, 'http'])
+  const running = start(process.execPath, fixtureArgs('http'))
   addCleanup(t, () => running.stop())
   const url = await waitUntilReady(running, () => /^http:\S+/m.exec(running.output())?.[0])
   return register(app, { name, session_mode, transport: 'streamable_http', url })
