@@ -227,7 +227,8 @@ async function readPage(
   totals: ListTotals
 ): Promise<string | undefined> {
   const text = body.latin1
-  const found = members(text, 0, looseLimits)
+  // found loosely when the message was read
+  const found = body.latin1Members
   const list = found.findLast(({ key }) => key === member)
   if (!list || text[list.start] !== '[') throw badResponse(`answered ${method} without "${member}"`)
   const slice = createTimeSlice()

@@ -359,10 +359,12 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   #onEvent(event: Buffer): void {
     if (this.#isSettled) return
     try {
-      const listAnswer = this.#isList ? readListAnswer(event) : undefined
-      const check = listAnswer?.id === this.id ? uncheckedList : checkMessage(event)
+      const list = this.#isList ? readListAnswer(event) : undefined
+      const isList = list?.id === this.id
+      const check = isList ? uncheckedList : checkMessage(event)
       const data = this.#host.screen ? this.#host.screen(event) : event
       if (!data) return
+      if (isList && data === event) return this.#succeed(list.answer)
       const answer = quickResult(data, this.id, check)
       if (answer) this.#succeed(answer)
       else this.#onMessage(readMessage(data, check))
