@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { findServer, revisionColumns, type WriteContext } from './context.ts'
 import { instructionsDefinition } from '../../domain/definitions/canonical.ts'
-import { createTimeSlice } from '../../lib/time-slice.ts'
+import { createTimeSlice, type TimeSlice } from '../../lib/time-slice.ts'
 import { createTurnQueue } from '../../lib/turn-queue.ts'
 import type { ItemKind, OfferedItem, UpstreamOffer } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
@@ -69,11 +69,13 @@ export async function storeItems(
 ): Promise<StoredListDifference> {
   const known = new Map((await readStoredItems(db, serverId)).map((item) => [keyOf(item), item]))
   const definition = instructionsDefinition(negotiation.instructions)
-  const positioned = assignPositions([...items, { kind: INSTRUCTIONS, name: INSTRUCTIONS, definition }])
+  // a queue of its own: all writers wait for this one
+  const slice = createTimeSlice(() => performance.now(), createTurnQueue())
+  const positioned = await assignPositions([...items, { kind: INSTRUCTIONS, name: INSTRUCTIONS, definition }], slice)
   const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null
   const before = (item: DefinitionRef) => known.get(keyOf(item))
   const compare = createComparison(known.size === 0, pins)
-  const read = await compareAll(positioned, (key, item) => compare(item, known.get(key)))
+  const read = await compareAll(positioned, slice, (key, item) => compare(item, known.get(key)))
   const readOf = (item: DefinitionRef) => read.get(keyOf(item))!
   const isSettled = (item: PositionedItem) =>
     before(item)!.state === readOf(item).state && before(item)!.pinned === readOf(item).pinned
@@ -121,10 +123,9 @@ export async function storeItems(
 /** Compares each item, a few milliseconds per turn of the event loop: the lists of a server may have megabytes. */
 async function compareAll(
   items: ReadonlyMap<string, PositionedItem>,
+  slice: TimeSlice,
   compare: (key: string, item: PositionedItem) => ReadDefinition
 ): Promise<Map<string, ReadDefinition>> {
-  // a queue of its own: all writers wait for this one
-  const slice = createTimeSlice(() => performance.now(), createTurnQueue())
   const read = new Map<string, ReadDefinition>()
   for (const [key, item] of items) {
     if (slice.isOver) await slice.next()
@@ -239,18 +240,24 @@ const digestOf = (definition: string) => createHash('sha256').update(definition)
 export const prepareItem = ({ kind, definition }: OfferedItem): void =>
   void canonicalOf(kind, definition, digestOf(definition))
 
-/** Assigns positions, counted per kind. Of items with the same kind and name, the first is used. */
-function assignPositions(
-  offered: readonly (OfferedItem | Omit<PositionedItem, 'position' | 'fingerprint'>)[]
-): Map<string, PositionedItem> {
+/**
+ * Assigns positions, counted per kind, and fingerprints, a few milliseconds per turn of the event loop. Of items with the
+ * same kind and name, the first is used.
+ */
+async function assignPositions(
+  offered: readonly (OfferedItem | Omit<PositionedItem, 'position' | 'fingerprint'>)[],
+  slice: TimeSlice
+): Promise<Map<string, PositionedItem>> {
   const positioned = new Map<string, PositionedItem>()
   const counts = new Map<string, number>()
   for (const item of offered) {
-    if (positioned.has(keyOf(item))) continue
+    if (slice.isOver) await slice.next()
+    const key = keyOf(item)
+    if (positioned.has(key)) continue
     const position = counts.get(item.kind) ?? 0
     counts.set(item.kind, position + 1)
     const fingerprint = digestOf(item.definition)
-    positioned.set(keyOf(item), { ...item, position, fingerprint })
+    positioned.set(key, { ...item, position, fingerprint })
   }
   return positioned
 }
