@@ -36,7 +36,7 @@ import type { SearchMode } from './search-listing.ts'
 import { withSkillUris, type FileTest } from './items/skill-entry.ts'
 import { createSkillFolders, type SkillFolders } from './items/skill-folders.ts'
 import { withServedDefinitions, type HeldItem, type ServedItem } from './served-definitions.ts'
-import { withUsableItems, type UnusableItem } from './items/usable-items.ts'
+import { withUsableItems, type CheckedItems, type UnusableItem } from './items/usable-items.ts'
 import type { Caller } from './caller.ts'
 
 /** One tool, prompt, resource, template or skill of the catalog. Immutable. */
@@ -354,10 +354,14 @@ function createItem(server: CatalogServer, item: ServedItem, names: ItemNames, f
   return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, appUris, problem }
 }
 
-function createServerOrFault(present: StoredServer, { toolNames, definitions }: ServingRules): CatalogServer {
+function createServerOrFault(
+  present: StoredServer,
+  { toolNames, definitions }: ServingRules,
+  checked: CheckedItems
+): CatalogServer {
   try {
     const { stored, held, instructions } = withServedDefinitions(present, definitions)
-    return createServer({ present, held, instructions, ...withUsableItems(stored) }, toolNames)
+    return createServer({ present, held, instructions, ...withUsableItems(stored, checked) }, toolNames)
   } catch (error) {
     // an error in one server must not stop the others, or a revocation, from taking effect
     const stored = { ...present, items: [] }
@@ -425,6 +429,7 @@ function resolve(
  */
 export interface CatalogCache {
   readonly servers: WeakMap<StoredServer, CatalogServer>
+  readonly items: CheckedItems
   readonly groups: WeakMap<StoredGroup, CatalogGroup>
   readonly principals: WeakMap<StoredPrincipal, Principal>
   readonly listings: ListingCache
@@ -436,6 +441,7 @@ export interface CatalogCache {
 
 export const createCatalogCache = (): CatalogCache => ({
   servers: new WeakMap(),
+  items: new WeakMap(),
   groups: new WeakMap(),
   principals: new WeakMap(),
   listings: createListingCache(),
@@ -494,7 +500,9 @@ export function buildCatalog(
   policySettings: PolicySettings = { byDefault: 'allow', compileCondition: undefined },
   decryptLocks: DecryptLocks = () => ({})
 ): Catalog {
-  const servers = state.servers.map(buildOnce(cache.servers, (stored) => createServerOrFault(stored, rules)))
+  const servers = state.servers.map(
+    buildOnce(cache.servers, (stored) => createServerOrFault(stored, rules, cache.items))
+  )
   const faults = servers.flatMap(({ fault }) => fault ?? [])
   const groups = buildEach('tool group', state.groups, buildOnce(cache.groups, createGroup(decryptLocks)), faults)
   const principals = buildEach('principal', state.principals, buildOnce(cache.principals, createPrincipal), faults)

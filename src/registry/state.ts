@@ -55,10 +55,8 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
       const signingKeys = await readSigningKeys(trx, reusable?.signingKeys)
       const revisions = await trx.selectFrom('servers').select(['id', 'revision']).execute()
       const stale = revisions.filter(({ id, revision }) => known.get(id)?.revision !== revision)
-      const read = await readServers(
-        trx,
-        stale.map((head) => head.id)
-      )
+      const staleIds = stale.map((head) => head.id)
+      const read = await readServers(trx, staleIds, known)
       const servers = revisions.map(({ id }) => read.get(id) ?? known.get(id)!)
       const sorted = servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
       return { version, initialized, servers: sorted, groups, principals, policies, teams, tombstones, signingKeys }
@@ -83,15 +81,17 @@ export async function readVersion(db: Db): Promise<string> {
 const wasRestored = (previous: RegistryState | undefined, version: string) =>
   previous !== undefined && BigInt(version) < BigInt(previous.version)
 
-async function readServers(db: Db, ids: readonly string[]): Promise<Map<string, StoredServer>> {
+type KnownServers = ReadonlyMap<string, StoredServer>
+
+async function readServers(db: Db, ids: readonly string[], known: KnownServers): Promise<Map<string, StoredServer>> {
   const servers = new Map<string, StoredServer>()
   for (let at = 0; at < ids.length; at += CHUNK_SIZE) {
-    for (const server of await readChunk(db, ids.slice(at, at + CHUNK_SIZE))) servers.set(server.id, server)
+    for (const server of await readChunk(db, ids.slice(at, at + CHUNK_SIZE), known)) servers.set(server.id, server)
   }
   return servers
 }
 
-async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]> {
+async function readChunk(db: Db, ids: readonly string[], known: KnownServers): Promise<StoredServer[]> {
   const rows = await db
     .selectFrom('servers')
     .select(serverStateColumns)
@@ -101,7 +101,7 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
     )
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
-  const definitions = await readDefinitions(db, ids)
+  const definitions = await readDefinitions(db, ids, known)
   return rows.map(
     ({
       registered_at,
@@ -144,7 +144,36 @@ const itemColumns = [
   ...(['accepted', 'state', 'canonical', 'pinned'] as const)
 ]
 
-async function readDefinitions(db: Db, ids: readonly string[]): Promise<Map<string, Definitions>> {
+const itemKey = ({ kind, name }: Pick<StoredItem, 'kind' | 'name'>) => `${kind} ${name}`
+
+const isSame = (one: StoredItem, other: StoredItem) =>
+  one.enabled === other.enabled &&
+  one.fingerprint === other.fingerprint &&
+  one.definition === other.definition &&
+  one.changedAt === other.changedAt &&
+  one.state === other.state &&
+  one.canonical === other.canonical &&
+  one.pinned === other.pinned &&
+  one.accepted === other.accepted
+
+/**
+ * Returns a function that is called for each item in order, and returns the known one if it is the same: what was made of
+ * an item stays with its object.
+ */
+function createReuse(known: readonly StoredItem[] = []) {
+  let at = 0
+  let byKey: ReadonlyMap<string, StoredItem> | undefined
+  return (read: StoredItem): StoredItem => {
+    // most lists keep their order
+    const next = known[at++]
+    const isNext = next?.name === read.name && next.kind === read.kind
+    byKey ??= isNext ? undefined : new Map(known.map((item) => [itemKey(item), item]))
+    const candidate = isNext ? next : byKey?.get(itemKey(read))
+    return candidate && isSame(read, candidate) ? candidate : read
+  }
+}
+
+async function readDefinitions(db: Db, ids: readonly string[], known: KnownServers): Promise<Map<string, Definitions>> {
   const rows = await db
     .selectFrom('items')
     .select(itemColumns)
@@ -155,12 +184,13 @@ async function readDefinitions(db: Db, ids: readonly string[]): Promise<Map<stri
     .orderBy('position')
     .execute()
   const found = new Map<string, { items: StoredItem[]; instructions: StoredDefinition | null }>()
+  const reuses = new Map(ids.map((id) => [id, createReuse(known.get(id)?.items)] as const))
   for (const { server_id, changed_at, kind, ...item } of rows) {
     const definitions = found.get(server_id) ?? { items: [], instructions: null }
     found.set(server_id, definitions)
     const changedAt = changed_at.toISOString()
     if (kind === INSTRUCTIONS) definitions.instructions = { ...item, changedAt }
-    else definitions.items.push({ ...item, kind, changedAt })
+    else definitions.items.push(reuses.get(server_id)!({ ...item, kind, changedAt }))
   }
   return found
 }

@@ -29,6 +29,27 @@ for (const engine of engines) {
     )
   })
 
+  test(`items that stay as they are keep their objects when their server changes (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    await createWith(registry, offerOf([tool('a'), tool('b'), tool('c')]))
+    const before = latest().servers[0]!
+    await registry.write(change('tool.disable', 'time'), (tx) => tx.items.setEnabled('time', 'tool', ['b'], false))
+    const after = latest().servers[0]!
+    assert.notEqual(after, before)
+    assert.deepEqual(
+      after.items.map((item, at) => item === before.items[at]),
+      [true, false, true]
+    )
+    assert.equal(after.items[1]!.enabled, false)
+    const moved = offerOf([tool('new'), tool('c'), tool('b', 'new'), tool('a')])
+    await registry.write(change('server.refresh', 'time'), (tx) => tx.servers.refresh(before.id, moved))
+    assert.deepEqual(
+      latest().servers[0]!.items.map((item) => after.items.indexOf(item)),
+      [-1, 2, -1, 0]
+    )
+  })
+
   test(`names are kept exactly, also hostile ones (${engine})`, async (t) => {
     const registry = await startRegistry(t, await freshPlace(t, engine))
     const { latest } = await follow(registry)

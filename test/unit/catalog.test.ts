@@ -18,6 +18,19 @@ test('a name splits at the first two underscores', () => {
   for (const bad of ['', 'a', 'a_b', '__a']) assert.equal(splitName(bad), undefined, bad)
 })
 
+test('items of a server that changes are checked once, and the others as they come', () => {
+  const cache = createCatalogCache()
+  const [kept, broken] = [tool('kept'), tool('broken', { definition: '{"name":' })]
+  const unusableOf = (...items: StoredItem[]) => {
+    const [server] = buildCatalog(stateOf('1', { servers: [storedServer('one', items)] }), cache).servers
+    return server!.unusable
+  }
+  const [first] = unusableOf(kept, broken)
+  const [again, added] = unusableOf(kept, broken, tool('other', { definition: '7' }))
+  assert.equal(again, first, 'the outcome for an item is kept')
+  assert.deepEqual([first!.name, added!.name], ['broken', 'other'])
+})
+
 test('a definition is listed as it was sent but for its name', () => {
   const definition =
     '{ "description":"ü\\u00e9", "na\\u006de" : "a/b",\n "inputSchema": {"type":"object","oneOf":[{"a":1.0}],"name":"x"}, "n":12345678901234567890,' +

@@ -36,17 +36,28 @@ const unreadable = ({ kind, name }: StoredItem): UnusableItem => ({
   problem: { code: 'malformed', reason: 'the gateway cannot read it' }
 })
 
+function checkItem(item: StoredItem): StoredItem | UnusableItem {
+  try {
+    return usableItem(item)
+  } catch {
+    return unreadable(item)
+  }
+}
+
+/** Outcomes of the checks of items: of a server that changes, most items stay as they are. */
+export type CheckedItems = WeakMap<StoredItem, StoredItem | UnusableItem>
+
 /**
  * Returns the server without its unusable items: version 0.1 stored definitions unchecked. `stored` is the same object
- * if all items are usable.
+ * if all items are usable. Reuses the outcomes in `known`, and adds to it.
  */
-export function withUsableItems(stored: StoredServer): UsableServer {
+export function withUsableItems(stored: StoredServer, known: CheckedItems = new WeakMap()): UsableServer {
   const checked = stored.items.map((item) => {
-    try {
-      return usableItem(item)
-    } catch {
-      return unreadable(item)
-    }
+    const before = known.get(item)
+    if (before) return before
+    const result = checkItem(item)
+    known.set(item, result)
+    return result
   })
   if (checked.every((item, i) => item === stored.items[i])) return { stored, unusable: [] }
   const items = checked.filter((item) => 'definition' in item)
