@@ -73,7 +73,7 @@ const tasks = {
       await field(hand, 'Name').fill('local')
       await hand.click(button(hand, 'Add server'))
       await waitForTitle(hand, 'local')
-      await mainOf(hand).getByText('Connected').first().waitFor()
+      await mainOf(hand).getByText('Connected', { exact: true }).first().waitFor()
     }
   },
   'add an HTTP server with a token': {
@@ -85,7 +85,7 @@ const tasks = {
       await field(hand, 'Name').fill('remote')
       await hand.enter()
       await waitForTitle(hand, 'remote')
-      await mainOf(hand).getByText('Connected').first().waitFor()
+      await mainOf(hand).getByText('Connected', { exact: true }).first().waitFor()
     }
   },
   'add a server that fails': {
@@ -125,7 +125,7 @@ const tasks = {
     async run(hand) {
       await hand.click(entry(hand, 'Calls'))
       await hand.click(hand.page.getByRole('row', { name: /shop__echo/ }).first())
-      await hand.page.getByText('Request id').first().waitFor()
+      await hand.page.getByText('Request id', { exact: true }).first().waitFor()
     }
   },
   'make a group': {

@@ -170,7 +170,7 @@ test('results of every kind are shown, and checked against the output schema', {
       await shown.getByText('"resource_link"').waitFor()
       await page.getByRole('tab', { name: 'Recent calls' }).click()
       await page.waitForURL(/shop__show\?tab=calls$/)
-      await page.getByRole('tabpanel').getByText('OK').first().waitFor()
+      await page.getByRole('tabpanel').getByText('OK', { exact: true }).first().waitFor()
       await page.getByRole('tab', { name: 'Output schema' }).click()
       await page.getByRole('group', { name: 'Output schema' }).getByText('"sum"').waitFor()
       await assertAccessible(page)
