@@ -57,9 +57,10 @@ export async function openPeerSession({ mcp, headers }: Pick<Running, 'mcp' | 'h
   const params = { protocolVersion: PROTOCOL, capabilities: {}, clientInfo: { name: 'bench', version: '1.0.0' } }
   const opened = await send(mcp, headers, { id: 1, method: 'initialize', params })
   const session = opened.headers.get('mcp-session-id')
+  const version = opened.result?.protocolVersion
   const own = {
     ...headers,
-    'mcp-protocol-version': String(opened.result?.protocolVersion ?? PROTOCOL),
+    'mcp-protocol-version': typeof version === 'string' ? version : PROTOCOL,
     ...(session !== null && { 'mcp-session-id': session })
   }
   await send(mcp, own, { method: 'notifications/initialized' })
