@@ -30,6 +30,7 @@ import { configTarget, hasCredential, secretsOf, type Target } from '../upstream
 import { fixedAuthorization, type Authorization } from '../upstream/transport/authorization.ts'
 import { administrators, messageOf, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
+import { costOfRegistration, type StartCostRecord } from './start-costs.ts'
 
 export interface RegistrationOptions {
   readonly registry: Registry
@@ -106,19 +107,21 @@ function storedRecord(
   { registry, catalog }: RegistrationOptions,
   caller: Caller,
   config: ServerConfig,
-  enabled: boolean
+  enabled: boolean,
+  cost: StartCostRecord = {}
 ): ServerRecord {
   const server = catalog().server(config.name)
   if (server) {
     const record = serverRecord(server, secretsOrNone(registry, server.stored), caller)
-    return { ...record, ...leftOutRecord(server, caller) }
+    return { ...record, ...leftOutRecord(server, caller), ...cost }
   }
   const { name, transport, session_mode, description = null } = config
-  return serverRecord(
+  const record = serverRecord(
     { stored: { name, transport, session_mode, description, settings: maskSettings(config), enabled } },
     secretsOf(config),
     caller
   )
+  return { ...record, ...cost }
 }
 
 /** Returns the existing tokens if they were issued for the same upstream and OAuth client. */
@@ -200,7 +203,7 @@ export function createRegistration(options: RegistrationOptions): { registration
       else if (tokens !== 'kept') await tx.tokens.upsert(id, tokens.source, tokens.grant)
     })
     onStored(config.name, offer.timings)
-    return storedRecord(options, caller, config, replaced?.enabled ?? true)
+    return storedRecord(options, caller, config, replaced?.enabled ?? true, costOfRegistration(config, offer.timings))
   }
 
   const read = async (

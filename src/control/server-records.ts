@@ -6,6 +6,7 @@ import { isAdministrator, isAuditor } from '../domain/access/access.ts'
 import { messageFor, type Caller } from '../catalog/caller.ts'
 import type { CatalogServer } from '../catalog/catalog.ts'
 import { leftOutCount } from '../catalog/items/left-out.ts'
+import type { StartCostRecord } from './start-costs.ts'
 
 /** Items of a server's lists that are not served; both members are absent if there are none. */
 export interface LeftOutRecord {
@@ -17,7 +18,7 @@ export interface LeftOutRecord {
 /**
  * A server in REST answers: http-contract.md#server-object plus `enabled` and `notes`. Lists omit `left_out`.
  */
-export interface ServerRecord extends LeftOutRecord {
+export interface ServerRecord extends LeftOutRecord, StartCostRecord {
   readonly name: string
   readonly transport: string
   readonly description?: string

@@ -20,6 +20,8 @@ import { storeSwitches, switchesOf, type SwitchesPatch, type SwitchesRecord } fr
 import type { Target } from '../upstream/transports.ts'
 import { administrators, toAppError, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import type { Caller } from '../catalog/caller.ts'
+import { costOfCallsFor } from './start-costs.ts'
+import type { StartTimes } from '../upstream/sessions/start-meter.ts'
 
 /** Changes found by a refresh of a server's lists: qualified names, or URIs of resources and templates. */
 export interface RefreshResult extends LeftOutRecord {
@@ -67,6 +69,8 @@ export interface ServersOptions {
   /** Connects to an upstream and reads its lists. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<UpstreamOffer>
   targetOf(stored: StoredServer): Target
+  /** Returns what starts and calls of a server took, by its id. */
+  startTimes(id: string): StartTimes | undefined
 }
 
 /** Compares the listed items of a server in two catalogs. */
@@ -82,15 +86,17 @@ function compareItems(before: CatalogServer | undefined, after: CatalogServer | 
 }
 
 export function createServers(options: ServersOptions): Servers {
-  const { registration, registry, readings, attempts, catalog, readOffer, targetOf } = options
+  const { registration, registry, readings, attempts, catalog, readOffer, targetOf, startTimes } = options
 
   const find = (name: string): CatalogServer => {
     const server = catalog().server(name)
     if (!server) throw notFound('server', name)
     return server
   }
-  const record = (caller: Caller, server: CatalogServer) =>
-    serverRecord(server, secretsOrNone(registry, server.stored), caller)
+  const record = (caller: Caller, server: CatalogServer) => ({
+    ...serverRecord(server, secretsOrNone(registry, server.stored), caller),
+    ...costOfCallsFor(caller, startTimes(server.stored.id))
+  })
   const fullRecord = (caller: Caller, server: CatalogServer) => ({
     ...record(caller, server),
     ...leftOutRecord(server, caller)

@@ -144,7 +144,8 @@ function createControlPlane(parts: GatewayParts) {
       attempts,
       catalog,
       readOffer: rereadServer,
-      targetOf
+      targetOf,
+      startTimes: connections.upstreams.startTimes
     }),
     items: createItems(registry, catalog),
     definitions,
@@ -171,6 +172,7 @@ function createControlPlane(parts: GatewayParts) {
       redactorOf: connections.redactorOf,
       stderr: connections.stderr,
       sessions: connections.upstreams.sessionCounts,
+      startTimes: connections.upstreams.startTimes,
       definitionPolicy: options.config.definitions,
       findCommand: connections.findCommand
     })

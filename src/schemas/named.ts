@@ -53,6 +53,7 @@ import {
   ServerState,
   ServerSwitches,
   ServerSwitchesPatch,
+  StartCost,
   RecordingInput,
   UpstreamClient
 } from './server.ts'
@@ -80,6 +81,7 @@ export const namedSchemas: readonly TSchema[] = [
   Health,
   Metadata,
   LeftOutItem,
+  StartCost,
   ServerHealthRecord,
   Server,
   RegisteredServer,

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { KEEPING_MODES, type KeepingMode } from '../domain/start-cost.ts'
 import { DefinitionPolicyName, Pins } from './definition.ts'
 import { ServerStatus } from './server-status.ts'
 import { SESSION_MODES } from '../domain/session-modes.ts'
@@ -27,6 +28,36 @@ const unservedMembers = {
     )
   )
 }
+
+/** Start of a process or session beside what it was for; only numbers that the gateway measured. */
+export const StartCost = Type.Object(
+  {
+    start_ms: Type.Number({
+      description: 'Median milliseconds from starting a process, or a handshake, until calls can be sent'
+    }),
+    call_ms: Type.Optional(
+      Type.Number({
+        description: 'Median milliseconds from sending a call until its result; absent in the answer of a registration'
+      })
+    ),
+    lists_ms: Type.Optional(
+      Type.Number({ description: 'Milliseconds of reading the lists, in the answer of a registration' })
+    ),
+    session_modes: Type.Unsafe<readonly KeepingMode[]>(
+      Type.Array(StringEnum(KEEPING_MODES), {
+        description: 'Modes that avoid the starts and that the gateway accepts for this server'
+      })
+    )
+  },
+  {
+    $id: 'StartCost',
+    description:
+      'For administrators and auditors: present while each call gets a process or session of its own, starting that ' +
+      'takes 10 ms or more, and the call is shorter. Measured on the last 32 starts and calls of this process of the ' +
+      'gateway, from the fifth of both on. In the answer of a registration: for a process that took 100 ms or more to ' +
+      'start, and longer than its lists'
+  }
+)
 
 /** State of a server by its last contact, and its calls of the last day. */
 export const ServerHealthRecord = Type.Object(
@@ -90,6 +121,7 @@ export const Server = Type.Object(
       )
     ),
     ...unservedMembers,
+    start_cost: Type.Optional(ref(StartCost)),
     health: Type.Optional({ ...ref(ServerHealthRecord), description: 'With `include=health`' })
   },
   { $id: 'Server' }

@@ -27,6 +27,7 @@ import {
   type UpstreamSessionsOptions
 } from './sessions/upstream-sessions.ts'
 import type { MayReclaim, SlotPool } from './sessions/slot-pool.ts'
+import type { StartTimes } from './sessions/start-meter.ts'
 
 export interface UpstreamOptions extends Omit<
   UpstreamSessionsOptions,
@@ -55,6 +56,8 @@ export interface Upstream {
   /** Returns an unused session that may be closed to free its slot: a spare one, or the one idle longest. */
   findLongestIdle(pool: SlotPool, mayReclaim: MayReclaim): IdleSession | undefined
   counts(): SessionCounts
+  /** Returns what starts and calls took, if each call has a session of its own; undefined without enough of both. */
+  startTimes(): StartTimes | undefined
   /** Closes spare sessions, because the upstream or the way to reach it may have changed. */
   discardSpareSessions(): void
   /** Closes the spare pool for good. */
@@ -279,8 +282,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             if (call.stopped) throw call.stopped
             if (mode !== 'stateful' && connection.closed) throw sessionEnded()
             call.observation?.markConnected(connection.greeting.version)
+            const meter = sessions.meterFor(request.era)
+            const sentAt = meter ? performance.now() : 0
             const answer = await connection.send(call)
             breaker.recordResponse()
+            // a refused call is over sooner than one that does something
+            if (meter && answer.kind === 'result') meter.recordCall(performance.now() - sentAt)
             return { answer: answer.kind === 'error' ? redactAnswer(answer) : answer, era: request.era }
           } catch (error) {
             // connect failures have already been recorded
@@ -305,6 +312,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     },
     findLongestIdle: (pool, mayReclaim) => sessions.findLongestIdle(pool, mayReclaim),
     counts: () => sessions.counts(),
+    startTimes: () => sessions.startTimes(),
     discardSpareSessions: () => sessions.discardSpareSessions(),
     closeSparePool: () => sessions.closeSparePool(),
     notifyOwner: (owner, method) => sessions.notifyOwner(owner, method),

@@ -5,6 +5,7 @@ import type { Catalog, CatalogServer } from '../catalog/catalog.ts'
 import type { BreakerState } from './sessions/breaker.ts'
 import type { SessionCounts } from './sessions/upstream-sessions.ts'
 import type { MayReclaim, SlotPool } from './sessions/slot-pool.ts'
+import type { StartTimes } from './sessions/start-meter.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Upstreams of the servers in the catalog, created on first use. */
@@ -31,6 +32,8 @@ export interface Upstreams {
   endRetired(): void
   /** Returns the numbers of sessions of a server, by its id. */
   sessionCounts(id: string): SessionCounts
+  /** Returns what starts and calls of a server took, by its id; undefined if it is not known or of no interest. */
+  startTimes(id: string): StartTimes | undefined
   /** Sends a notification on the upstream sessions of an owner. */
   notifyOwner(owner: string, method: string): void
   closeOwner(owner: string): void
@@ -100,6 +103,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
     },
     countActiveCalls: () => all().reduce((sum, { active }) => sum + active, 0),
     sessionCounts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0, spare: undefined },
+    startTimes: (id) => entries.get(id)?.upstream.startTimes(),
     countSpareSessions: () =>
       [...entries.values()].flatMap(({ stored: { name, transport }, upstream }) => {
         const { spare } = upstream.counts()

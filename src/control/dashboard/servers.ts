@@ -9,6 +9,8 @@ import { leftOutCount } from '../../catalog/items/left-out.ts'
 import type { HealthTracker } from './server-health.ts'
 import type { SessionCounts } from '../../upstream/sessions/upstream-sessions.ts'
 import { recordingMember } from '../server-records.ts'
+import { costOfCalls } from '../start-costs.ts'
+import type { StartTimes } from '../../upstream/sessions/start-meter.ts'
 import { heldCountsOf } from '../definitions/definitions.ts'
 import { statusOf } from './statuses.ts'
 import { summaryOf } from './summary.ts'
@@ -22,6 +24,8 @@ export interface ServerViewsOptions {
   /** Returns the last lines on stderr of a server's processes, the newest last. */
   stderr(server: string): readonly string[]
   sessions(id: string): SessionCounts
+  /** Returns what starts and calls of a server took, by its id. */
+  startTimes(id: string): StartTimes | undefined
   /** Policy for definitions of servers without one of their own. */
   readonly definitionPolicy: DefinitionPolicy
 }
@@ -110,6 +114,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       ...discoveredAt(server),
       updated_at: updatedAt,
       ...recordingMember(stored),
+      ...costOfCalls(options.startTimes(stored.id)),
       ...(stored.saveFailure === null ? {} : { save_failure: stored.saveFailure }),
       config_summary: summary(stored),
       ...(stats ? { stats_24h: statsOf(name, stats) } : {})

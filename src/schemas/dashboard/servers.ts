@@ -4,7 +4,7 @@ import { DefinitionPolicyName } from '../definition.ts'
 import { TRANSPORTS } from '../../domain/transports.ts'
 import { LeftOutItem } from '../left-out.ts'
 import { explanationMembers, OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
-import { ServerInput } from '../server.ts'
+import { ServerInput, StartCost } from '../server.ts'
 import { ServerStatus } from '../server-status.ts'
 
 /** A configuration without secrets: no header or variable values, no secret parts of URLs and arguments. */
@@ -63,6 +63,7 @@ const view = {
   recorded_until: Type.Optional(
     Type.String({ description: 'Contents of its calls are recorded until then, ISO 8601; absent if they are not' })
   ),
+  start_cost: Type.Optional(ref(StartCost)),
   save_failure: Type.Optional(Type.String({ description: 'Why it was saved disabled, without lists' })),
   config_summary: ConfigSummary,
   stats_24h: Type.Optional(ServerStats)

@@ -16,6 +16,7 @@ import {
   type PendingConnection
 } from './spare-pool.ts'
 import { ConnectTimings } from '../../observe/connect-timings.ts'
+import { StartMeter, type StartTimes } from './start-meter.ts'
 
 /** Request for a connection: era, capabilities and owner. */
 export interface SessionRequest {
@@ -74,6 +75,10 @@ export interface UpstreamSessions {
   closeOwner(owner: string): void
   /** Returns the numbers of open, idle and spare sessions. */
   counts(): SessionCounts
+  /** Returns the meter of calls of that era; undefined if they need no session of their own. */
+  meterFor(era: Era): StartMeter | undefined
+  /** Returns what starts and calls took; undefined without enough of both. */
+  startTimes(): StartTimes | undefined
   /** Closes spare sessions, because the upstream or the way to reach it may have changed. */
   discardSpareSessions(): void
   /** Closes the spare pool for good. */
@@ -118,7 +123,7 @@ class SessionOpener {
   readonly releases = new WeakMap<Connection, () => void>()
   /** Set for good when the upstream is closed; a connection opened later is closed at once. */
   isClosed = false
-  /** Receives the milliseconds that the opening of each session took. */
+  /** Receives the milliseconds that the opening of each session took, without the wait for a slot. */
   onOpened: ((ms: number) => void) | null = null
   readonly connect: ReturnType<typeof createConnector>
   readonly #options: UpstreamSessionsOptions
@@ -238,7 +243,7 @@ const ofAll = (request: SessionRequest): SessionRequest => ({
 
 function createPool(options: UpstreamSessionsOptions, opener: SessionOpener): SparePool | null {
   const { client, processSlots, breaker, sparePool } = options
-  if (!usesSessionPerCall(options) || sparePool.maxSize <= 0) return null
+  if (sparePool.maxSize <= 0) return null
   const pool = createSparePool({
     ...sparePool,
     open: (key, timings) => opener.openSpare(key, timings),
@@ -250,7 +255,6 @@ function createPool(options: UpstreamSessionsOptions, opener: SessionOpener): Sp
       sparePool.onChange()
     }
   })
-  opener.onOpened = (ms) => pool.recordOpened(ms)
   return pool
 }
 
@@ -258,7 +262,13 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   const { name, mode, processSlots, sessionSlots, breaker, observer, sessionIdleMs } = options
   const opener = new SessionOpener(options)
   const shared = new SharedConnections(opener)
-  const sparePool = createPool(options, opener)
+  const isSingleUse = usesSessionPerCall(options)
+  const sparePool = isSingleUse ? createPool(options, opener) : null
+  const meter = isSingleUse ? new StartMeter() : undefined
+  opener.onOpened = (ms) => {
+    sparePool?.recordOpened(ms)
+    meter?.recordStart(ms)
+  }
   const stateful = createStatefulSessions({
     name,
     sessionIdleMs,
@@ -323,6 +333,8 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       const spare = sparePool?.ready
       return { open: shared.ready.size + singleUse.size + open + (spare ?? 0), idle, spare }
     },
+    meterFor: (era) => (meter && !usesSharedConnection(options, era) ? meter : undefined),
+    startTimes: () => meter?.times(),
     discardSpareSessions: () => sparePool?.discard(),
     closeSparePool: () => sparePool?.close(),
     close() {
