@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { startRecorder } from '../fixtures/http/recorder.ts'
 import { ADMIN, addServer, startSignInGateway } from '../fixtures/identity-provider/gateway.ts'
 import { signInWithToken, startConsole } from '../integration/console-helpers.ts'
 import { findBarriers, navigate, skip, waitForValue } from './browser.ts'
+import { ENOUGH_CALLS, START_MS } from '../slow-start.ts'
+import { addCleanup } from '../store.ts'
 import { openConsole, signInAs } from './console-site.ts'
 
 const textOf = async (page: Page): Promise<string> => (await page.locator('main').textContent())!
@@ -230,5 +233,45 @@ test(
       },
       { cookie: cookieOf('user') }
     )
+  }
+)
+
+test(
+  'an auditor reads what starts cost, and an administrator changes the session mode with one click',
+  { skip },
+  async (t) => {
+    const { gateway, cookieOf } = await startConsole(t)
+    const recorder = await startRecorder(null, { name: 'slow', initializeMs: START_MS })
+    addCleanup(t, recorder.close)
+    const server = { name: 'slow', transport: 'streamable_http', url: recorder.url }
+    assert.equal((await gateway.api('POST', '/servers', server)).status, 201)
+    const call = () => gateway.api('POST', '/tools/invoke', { name: 'slow__echo' })
+    await Promise.all(Array.from({ length: ENOUGH_CALLS }, call))
+    const { visit } = await openConsole(gateway)
+    const hintOn = (page: Page) => page.getByRole('region', { name: 'Cost of starts' })
+    const look = async (page: Page) => {
+      await hintOn(page).getByText('Opening a session takes').waitFor()
+      assert.deepEqual(await findBarriers(page), [])
+    }
+    await visit(
+      '#/servers/slow',
+      async (page) => {
+        await look(page)
+        await hintOn(page).getByText('shared:').waitFor()
+        assert.equal(await hintOn(page).getByRole('button').count(), 0)
+      },
+      { cookie: cookieOf('auditor') }
+    )
+    await visit(
+      '#/servers/slow',
+      async (page) => {
+        await look(page)
+        await hintOn(page).getByRole('button', { name: 'Share one between all' }).click()
+        await page.getByText('slow shares one between all').waitFor()
+        await hintOn(page).waitFor({ state: 'detached' })
+      },
+      { cookie: cookieOf('admin') }
+    )
+    assert.equal((await gateway.api('GET', '/servers/slow')).body.session_mode, 'shared')
   }
 )

@@ -10,6 +10,8 @@ import { startProtected } from '../fixtures/oauth/protected.ts'
 import { shareSetup } from '../shared-setup.ts'
 import { addCleanup } from '../store.ts'
 import { waitForValue, hold, waitForExpression, pressTogether, skip, startSite } from './browser.ts'
+import { checkLooks } from './page-checks.ts'
+import { ENOUGH_CALLS, slowToStart } from '../slow-start.ts'
 import { makeBreakable } from './world.ts'
 
 const row = (page: Page, name: string) =>
@@ -187,6 +189,38 @@ test('a switch changes at once, and reverts with the reason if the change fails'
     { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK/ }
   )
 })
+
+test(
+  'a server whose starts cost more than its calls is marked, and one click keeps what was started',
+  { skip },
+  async () => {
+    const { gateway, visit } = await setUp()
+    const { name, ...settings } = slowToStart('slow')
+    const registration = { name, ...settings, env: { KEPT: 'secret' }, description: 'Starts slowly' }
+    await gateway.register(registration)
+    const call = () => gateway.post('/api/v0/tools/invoke', { name: 'slow__echo', text: 'x' })
+    await Promise.all(Array.from({ length: ENOUGH_CALLS }, call))
+    await visit('#/servers', async (page) => {
+      await row(page, 'slow').getByText('slow starts').waitFor()
+      await checkLooks(page, 'servers with a mark')
+      await page.getByRole('link', { name: 'slow', exact: true }).click()
+      const hint = page.getByRole('region', { name: 'Cost of starts' })
+      await hint.getByText(/^Starting a process takes [\d.]+ s, a call .*\.$/).waitFor()
+      await hint.getByRole('button', { name: 'Share one between all' }).waitFor()
+      await checkLooks(page, 'a server with a hint')
+      await hint.getByRole('button', { name: 'Keep one for each client' }).click()
+      await page.getByText('slow keeps one for each client').waitFor()
+      await hint.waitFor({ state: 'detached' })
+      await page.goto(page.url().replace(/#.*/, '#/servers'))
+      await row(page, 'slow').waitFor()
+      await page.getByText('slow starts').waitFor({ state: 'detached' })
+    })
+    const { body: configs } = await gateway.get('/api/v0/server_configs')
+    const kept = configs.find((config: { name: string }) => config.name === 'slow')
+    assert.deepEqual(kept, { ...registration, session_mode: 'stateful' })
+    await gateway.remove('/api/v0/servers/slow')
+  }
+)
 
 test('a failing server is expanded with the cause and the last line of stderr', { skip }, async (t) => {
   const { gateway, visit } = await setUp()

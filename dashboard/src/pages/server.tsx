@@ -8,6 +8,7 @@ import { PageHead } from '../ui/page-head.tsx'
 import { AsyncContent } from '../ui/panels.tsx'
 import { DeleteButton, RefreshButton } from '../servers/server-actions.tsx'
 import { Recording } from '../servers/recording.tsx'
+import { StartCost } from '../servers/start-cost.tsx'
 import { ServerFacts } from '../servers/server-facts.tsx'
 import { ServerTabs, tabsFor } from '../servers/server-tabs.tsx'
 import { UntrustedText } from '../ui/untrusted-text.tsx'
@@ -90,6 +91,7 @@ export function Server({ name, query }: PageProps) {
         {(found) => (
           <>
             <Head server={found} />
+            <StartCost server={found} />
             {found.status === 'sign_in_needed' && may.administer && <SignInAgain server={found} />}
             <ServerTabs server={found} current={current} />
             <LeftOutItems server={found} />

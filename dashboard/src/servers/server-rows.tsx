@@ -1,7 +1,8 @@
 import { useRef } from 'preact/hooks'
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
 import { useRights } from '../app-context.ts'
-import { count, duration, percent } from '../format.ts'
+import { startCostText } from '../../../src/domain/start-cost.ts'
+import { count, duration, percent, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import { needsAttention, targetOf } from './server-state.ts'
 import { CauseText } from '../calls/cause-text.tsx'
@@ -59,6 +60,7 @@ function Cause({ server }: { server: ServerView }) {
 /** Row of the table of servers; a failing server has a second row with the cause. */
 export function ServerRows({ server, onSwitch }: ServerRowsProps) {
   const { name, status, transport, enabled, tool_count: tools, prompt_count: prompts, stats_24h: stats } = server
+  const { start_cost: cost } = server
   const { audit } = useRights()
   const isKnown = server.last_discovered_at !== undefined || tools > 0
   const isBad = needsAttention(server)
@@ -80,6 +82,11 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
         </th>
         <td>
           <ServerState status={status} />
+          {cost && (
+            <span class="tag warn mark" title={sentence(startCostText(transport, cost))}>
+              slow starts
+            </span>
+          )}
         </td>
         <td class="opt opt0">
           <span class="tag">{transport}</span>
