@@ -22,7 +22,7 @@ import { isPending } from '../store.ts'
 
 /** Title of a check, linked to the server's page. */
 const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
-  const server = /^(?:server|command|left_out):(.+)$/.exec(id)?.[1]
+  const server = /^(?:server|command|left_out|starts):(.+)$/.exec(id)?.[1]
   return server ? (
     <a class="plain" data-row href={link('server', server)}>
       <UntrustedText text={title} />

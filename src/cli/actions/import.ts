@@ -8,6 +8,8 @@ import type { Cli } from '../io/cli.ts'
 import { EXIT, Failure, usage } from '../io/failure.ts'
 import { readText } from '../io/input.ts'
 import { KINDS } from '../io/kinds.ts'
+import { isPending, type RegistrationResponse } from '../io/sign-in.ts'
+import { noteStarts, type StartingServer } from '../output/start-costs.ts'
 import { combineExitCodes, isFatal } from '../apply/exit-codes.ts'
 import type { Column, Records } from '../output/records.ts'
 import type { Action } from '../io/runner.ts'
@@ -88,20 +90,22 @@ export function expandBodies(cli: Cli, servers: readonly ImportedServer[]): Read
   return new Map(bodies)
 }
 
-interface PendingSignIn {
-  readonly authorization_required?: { readonly authorization_url: string }
+/** What came of the servers that were sent to the gateway. */
+interface Outcomes {
+  readonly added: StartingServer[]
+  readonly failures: Failure[]
 }
 
-async function add(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean): Promise<Row> {
+async function add(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean, { added }: Outcomes) {
   const query = isForced ? '?force=true' : ''
-  const answer = await cli.api.post<PendingSignIn>(`${KINDS.server.path}${query}`, body)
-  const url = answer.body.authorization_required?.authorization_url
-  if (url === undefined) {
-    cli.note(`${isForced ? 'replaced' : 'added'} server "${server.name}"`)
-    return rowOf(server, isForced ? 'replaced' : 'added')
+  const answer: RegistrationResponse = await cli.api.post(`${KINDS.server.path}${query}`, body)
+  if (isPending(answer.body)) {
+    cli.note(`server "${server.name}" requires a sign-in: ${answer.body.authorization_required.authorization_url}`)
+    return rowOf(server, 'sign_in_needed')
   }
-  cli.note(`server "${server.name}" requires a sign-in: ${url}`)
-  return rowOf(server, 'sign_in_needed')
+  added.push(answer.body)
+  cli.note(`${isForced ? 'replaced' : 'added'} server "${server.name}"`)
+  return rowOf(server, isForced ? 'replaced' : 'added')
 }
 
 /** Returns the servers of a file, or of a client's own files. */
@@ -138,7 +142,8 @@ export const importFile: Action<Flags> = async (cli, args, { client, force = fal
     planned.flatMap(([server, outcome]) => (isTried(outcome) ? [server] : []))
   )
   const rows: Row[] = []
-  const failures: Failure[] = []
+  const outcomes: Outcomes = { added: [], failures: [] }
+  const { added, failures } = outcomes
   for (const [server, outcome] of planned) {
     if (!isTried(outcome)) {
       failures.push(refusal(server, outcome))
@@ -147,10 +152,11 @@ export const importFile: Action<Flags> = async (cli, args, { client, force = fal
     } else if (failures.some(isFatal)) {
       rows.push(rowOf(server, 'skipped'))
     } else {
-      rows.push(await tryAdd(cli, server, bodies.get(server), outcome === 'replaces', failures))
+      rows.push(await tryAdd(cli, server, bodies.get(server), outcome === 'replaces', outcomes))
     }
   }
   await show(rows)
+  noteStarts(cli, added)
   return combineExitCodes(failures)
 }
 
@@ -159,12 +165,12 @@ const refusal = ({ problems }: ImportedServer, outcome: Row['outcome']): Failure
     ? new Failure(EXIT.conflict, 'already exists', { hint: 'replace it with --force' })
     : usage(problems.join('; '))
 
-async function tryAdd(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean, failures: Failure[]) {
+async function tryAdd(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean, outcomes: Outcomes) {
   try {
-    return await add(cli, server, body, isForced)
+    return await add(cli, server, body, isForced, outcomes)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    failures.push(error)
+    outcomes.failures.push(error)
     cli.warn(`server "${server.name}": ${error.message}`, error.hint, error.details.stderr)
     return rowOf(server, 'failed', error.message)
   }

@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import { ENTERPRISE_MODE_ONLY } from '../../domain/error-codes.ts'
 import { leftOutTitle } from '../../domain/left-out.ts'
+import { startCostCheck } from '../../domain/start-cost.ts'
 import type { Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
 import type { Check, IdentityProviderChecks, SearchChecks } from '../../schemas/check.ts'
 import type { User } from '../../schemas/principal.ts'
@@ -124,11 +125,12 @@ async function checkServers(cli: Cli): Promise<Check[]> {
   if (servers instanceof Failure) return [failed('servers', servers)]
   return servers.flatMap((server) => {
     const calls = failedCalls(server)
-    const { name, left_out_count: leftOut } = server
+    const { name, transport, left_out_count: leftOut, start_cost: cost } = server
     return [
       serverCheck(server),
       ...(calls ? [calls] : []),
-      ...(leftOut === undefined ? [] : [leftOutCheck(name, leftOut)])
+      ...(leftOut === undefined ? [] : [leftOutCheck(name, leftOut)]),
+      ...(cost ? [startCostCheck(name, transport, cost)] : [])
     ]
   })
 }

@@ -104,8 +104,9 @@ export function addPrincipals(program: Command, run: Runner): void {
   update
     .command('server [name]')
     .alias('servers')
-    .description('Replace the configuration of a server')
-    .requiredOption('-c, --conf <file>', 'JSON or YAML file, or - for stdin')
+    .description('Replace the configuration of a server, or change its session mode alone')
+    .option('-c, --conf <file>', 'JSON or YAML file, or - for stdin')
+    .option('--session-mode <mode>', 'keep everything else: stateless, stateful or shared')
     .action(run(async () => (await import('../actions/update-server.ts')).updateServer))
 
   for (const kind of ['server', 'group', 'client', 'user'] as const) {

@@ -7,7 +7,8 @@ import type { Cli } from './cli.ts'
 import { EXIT, Failure } from './failure.ts'
 
 type ServerRecord = Static<typeof Server>
-type PendingSignIn = Static<typeof AuthorizationRequired>
+/** Response to a request that goes on once somebody has signed in. */
+export type PendingSignIn = Static<typeof AuthorizationRequired>
 
 /** Response to a registration. */
 export type RegistrationResponse = ApiResponse<ServerRecord | PendingSignIn>

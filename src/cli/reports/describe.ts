@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import { startCostText } from '../../domain/start-cost.ts'
 import type { CallEntry, CallPage } from '../../schemas/call.ts'
 import { withQuery } from '../io/api.ts'
 import type { Cli } from '../io/cli.ts'
@@ -59,6 +60,7 @@ function facts(server: Records['server'], paint: Paint): string {
     ['transport', transport],
     ['target', url ?? [command, ...args].join(' ')],
     ['session mode', session_mode],
+    ['starts', server.start_cost && startCostText(transport, server.start_cost)],
     ['apps', server.apps === false ? 'off' : undefined],
     ['annotations', server.trusted_annotations ? 'trusted by policies' : undefined],
     ['offers', offered(health)],

@@ -3,6 +3,7 @@ import type { Cli } from '../io/cli.ts'
 import { Failure } from '../io/failure.ts'
 import { KINDS } from '../io/kinds.ts'
 import { isFatal } from '../apply/exit-codes.ts'
+import { noteStarts, type StartingServer } from '../output/start-costs.ts'
 import type { MergedServer } from './merge.ts'
 import { serverRow, type ServerRow } from './view.ts'
 
@@ -17,12 +18,12 @@ export function plannedOutcome(server: MergedServer): 'new' | 'exists' | 'disabl
 export const isServed = ({ outcome }: ServerRow) => outcome === 'added' || outcome === 'exists'
 
 /** Registers a server under the first spelling of its address that it accepts. */
-async function register(cli: Cli, [registration, ...others]: readonly Registration[]): Promise<void> {
+async function register(cli: Cli, [registration, ...others]: readonly Registration[]): Promise<StartingServer> {
   try {
-    await cli.api.post(KINDS.server.path, registration)
+    return (await cli.api.post<StartingServer>(KINDS.server.path, registration)).body
   } catch (error) {
     if (others.length === 0 || !(error instanceof Failure) || isFatal(error)) throw error
-    await register(cli, others)
+    return register(cli, others)
   }
 }
 
@@ -33,6 +34,7 @@ export async function registerServers(
   chosen: ReadonlySet<MergedServer>
 ): Promise<ServerRow[]> {
   const rows: ServerRow[] = []
+  const added: StartingServer[] = []
   for (const server of servers) {
     const outcome = plannedOutcome(server)
     if (outcome !== 'new' || !chosen.has(server)) {
@@ -42,7 +44,7 @@ export async function registerServers(
       continue
     }
     try {
-      await register(cli, [server.registration, ...server.alternatives])
+      added.push(await register(cli, [server.registration, ...server.alternatives]))
       cli.note(`registered server "${server.name}"`)
       rows.push(serverRow(server, 'added'))
     } catch (error) {
@@ -52,5 +54,6 @@ export async function registerServers(
       rows.push(serverRow(server, 'failed', reason))
     }
   }
+  noteStarts(cli, added)
   return rows
 }

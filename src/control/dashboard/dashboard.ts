@@ -22,7 +22,7 @@ import { permitOf } from '../../catalog/scope.ts'
 import { configTarget, type Target } from '../../upstream/transports.ts'
 import type { ActiveClient, ClientActivity } from '../../observe/client-activity.ts'
 import { attentionOf } from './attention.ts'
-import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
+import { checkCommand, checkDatabase, checkLeftOut, checkServer, checkStartCost } from './diagnostics.ts'
 import type { Groups } from '../groups.ts'
 import { itemViewFor, serverDetailsFor, serverViewFor } from './for-caller.ts'
 import { effectiveOf, previewOf, tokensOf, type EffectiveTools } from './groups.ts'
@@ -179,6 +179,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
         ...(await checkDatabase(registry.ping)),
         ...servers.map((server) => checkServer(server, options.health.readingTimes(server.name))),
         ...servers.flatMap(checkLeftOut),
+        ...servers.flatMap(checkStartCost),
         ...(await Promise.all(commands))
       ]
     },

@@ -1,4 +1,5 @@
 import { leftOutTitle } from '../../domain/left-out.ts'
+import { startCostCheck } from '../../domain/start-cost.ts'
 import type { Check } from '../../schemas/check.ts'
 import type { VectorState } from '../../catalog/vectors/tool-vectors.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
@@ -90,6 +91,10 @@ export const checkLeftOut = ({ name, left_out_count: count }: ServerView): Check
           hint: 'See its page for the reasons'
         }
       ]
+
+/** Warns about a server whose starts cost more than its calls. */
+export const checkStartCost = ({ name, transport, start_cost: cost }: ServerView): Check[] =>
+  cost ? [startCostCheck(name, transport, cost)] : []
 
 /** Checks that the command of a stdio server exists. `find` rejects with UpstreamFailure if not. */
 export async function checkCommand(stored: StoredServer, find: (stored: StoredServer) => Promise<unknown>) {
