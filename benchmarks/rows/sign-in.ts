@@ -26,7 +26,10 @@ async function post({ admin }: Gateway, path: string, body: object): Promise<voi
   await (await admin('POST', path, body)).text()
 }
 
-/** Starts a gateway with a provider in this process; alice, who is in the group `sre`, has let a client in. */
+/**
+ * Starts a gateway with a provider in this process; alice, who is in the group `sre`, has let a client in. The gateway is
+ * started again once it is filled: thousands of writes before the calls would change how Node.js compiles shared code.
+ */
 async function signedInGateway(bench: Bench, upstreamUrl: string, fill: (gateway: Gateway) => Promise<void>) {
   const port = await freePort()
   const publicUrl = `http://127.0.0.1:${port}`
@@ -39,11 +42,14 @@ async function signedInGateway(bench: Bench, upstreamUrl: string, fill: (gateway
     TOWPATH_OIDC_CLIENT_ID: idp.clientId,
     TOWPATH_OIDC_CLIENT_SECRET: idp.clientSecret
   })
-  const gateway = await bench.gateway({ ...options, port })
-  await gateway.register('bench', server(upstreamUrl))
+  const place = await bench.place()
+  const filled = await bench.gateway({ ...options, port, place })
+  await filled.register('bench', server(upstreamUrl))
   const targets = { servers: ['bench'] }
-  await post(gateway, '/policies', { name: 'sre', effect: 'allow', subjects: { groups: ['sre'] }, targets })
-  await fill(gateway)
+  await post(filled, '/policies', { name: 'sre', effect: 'allow', subjects: { groups: ['sre'] }, targets })
+  await fill(filled)
+  await filled.stop()
+  const gateway = await bench.gateway({ ...options, port, place })
   const provider = { ...idp, credentials: (login: string) => ({ login, password: 'any' }) }
   const { tokens } = await connectClient({ url: publicUrl, publicUrl, provider })
   return { gateway, headers: { authorization: `Bearer ${tokens.access_token}` } } satisfies SignedIn
