@@ -138,6 +138,8 @@ test('what the upstream says while its caller is away comes on the stream of the
     own.send({ method: 'notifications/progress', params: { progressToken, progress } })
   }
   own.send({ method: 'notifications/message', params: { level: 'info', data: 'waiting' } })
+  own.send({ id: 'p', method: 'ping' })
+  await until('all of it has been read', () => scripted.answered('p') !== undefined)
   const retry = call(mcp, { ...state, inputResponses: { 'input-1': accepted } }, { ...meta, progressToken: 'second' })
   await until('the answer goes up', () => scripted.answered('q') !== undefined)
   own.finish('done')

@@ -37,9 +37,9 @@ test('SR-H3 what a server sends beyond its time in a turn of the event loop is r
   for (const { add } of [...sources, ...sources]) assert.equal(add(chunk), true, 'nothing is behind yet')
   let isLast = false
   only.schedule(() => (isLast = true))
-  assert.deepEqual([await turn(), await turn()], ['a', 'bc'])
+  assert.deepEqual([await turn(), await turn()], ['ab', 'cd'])
   assert.equal(isLast, false)
-  assert.deepEqual([await turn(), await turn(), await turn(), await turn()], ['de', 'ab', 'cd', 'e'])
+  assert.deepEqual([await turn(), await turn(), await turn(), await turn()], ['ea', 'bc', 'de', ''])
   assert.equal(isLast, true, 'the end comes behind all that was sent')
 })
 
@@ -108,6 +108,14 @@ test('a server that takes little time in each turn is never held up', async () =
     assert.equal(only.add(chunk), true, `turn ${turns}`)
     assert.equal(await turn(), 'x')
   }
+})
+
+test('a server alone has the whole time of a turn, one share after the other', async () => {
+  const { server, open, turn } = setUp()
+  const only = open(server(), 'x', 0.8)
+  for (let sent = 0; sent < 12; sent++) only.add(chunk)
+  assert.equal(await turn(), 'xxxxxx', 'three shares of two steps')
+  assert.equal(await turn(), 'xxxxxx')
 })
 
 test('what is put off by what is read comes after other work', async () => {

@@ -84,6 +84,8 @@ export function createReadScheduler(now: () => number = () => performance.now())
     for (const server of due) {
       if (at < end) at = serve(server, at)
       else setBehind(server)
+      // the rest of the turn is for whoever waits, also if that is one server
+      if (server.works.length > 0 && at < end) waiting.push(server)
     }
     // at least one, however much is new in every turn
     for (let served = 0; waiting.length > 0 && (served === 0 || at < end); served++) {
