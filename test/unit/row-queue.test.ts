@@ -103,6 +103,23 @@ test('closing writes what is queued; what it cannot write it says', async (t) =>
   assert.equal(second.database.tries, 1, 'nothing is tried after the close')
 })
 
+test('a machine that stops the process while it closes loses no rows: the database had no time to answer', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { queue, fill, batches, database } = start(t)
+  fill(BATCH)
+  let goOn = () => {}
+  database.held = new Promise((resolve) => (goOn = resolve))
+  const closed = queue.close()
+  for (let pause = 0; pause < 5; pause++) {
+    // timers are late after a pause, and all due at once
+    t.mock.timers.tick(3_000)
+    await new Promise(setImmediate)
+  }
+  goOn()
+  assert.equal(await closed, 0)
+  assert.deepEqual(batches, [[0, 1, 2]])
+})
+
 test('the close waits for a slow database as long as it takes rows', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { queue, fill, batches, database } = start(t)

@@ -6,6 +6,8 @@ const BATCH_DELAY_MS = 250
 const RETRY_MS = 1_000
 /** Longest wait for a batch while the queue closes: a slow database gets all rows, a frozen one none */
 const CLOSE_MS = 2_000
+/** The wait is counted in steps: while the machine stops the whole process, the database cannot answer either. */
+const CLOSE_STEP_MS = 100
 
 export interface RowQueueOptions<T> {
   /** Rejects with a 503 AppError while the database is unreachable. */
@@ -116,9 +118,10 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       clearTimeout(timer)
       let isFinished = false
       const finished = finish().then(() => (isFinished = true))
-      for (let before = Number.POSITIVE_INFINITY; !isFinished && queue.length < before;) {
-        before = queue.length
-        await withTimeout(CLOSE_MS, finished)
+      for (let waited = 0; !isFinished && waited < CLOSE_MS; waited += CLOSE_STEP_MS) {
+        const before = queue.length
+        await withTimeout(CLOSE_STEP_MS, finished)
+        if (queue.length < before) waited = 0
       }
       return queue.length + unreported
     }
