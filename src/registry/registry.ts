@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { PRODUCT } from '../domain/product.ts'
 import type { LockSecrets } from '../domain/overrides/tool-overrides.ts'
@@ -444,6 +445,8 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       }),
     async close() {
       for (const expiry of expiries) expiry.stop()
+      // rows of calls that were answered in this turn of the event loop come in the next one (observe/call-log.ts)
+      await nextTurn()
       await Promise.all([closeCalls(), refusalLog.close(), accessTokens.close(), policyCounts.close()])
       await sync.close()
       await store.close()

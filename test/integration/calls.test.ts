@@ -305,6 +305,19 @@ for (const engine of engines) {
     assert.equal(again.calls.queued, 0)
   })
 
+  test(`a call that was answered in the turn in which the registry closes is stored (${engine})`, async (t) => {
+    const place = await freshPlace(t, engine)
+    const registry = await startRegistry(t, place)
+    // the call log records calls with contents after their answers
+    setImmediate(() => registry.calls.record(call({ item: 'last' })))
+    await registry.close()
+    const again = await startRegistry(t, place)
+    assert.deepEqual(
+      (await again.calls.list({ limit: 10 })).map(({ item }) => item),
+      ['last']
+    )
+  })
+
   test(`what the queue has no place for is told in the audit log (${engine})`, async (t) => {
     const place = await freshPlace(t, engine)
     const registry = await startRegistry(t, place)
