@@ -1,10 +1,16 @@
 import { isMet, type Outcome } from './outcome.ts'
 import { table } from './table.ts'
 
-/** Returns the page with another text in the section of this title, which is added at the end if there is none. */
-export function withSection(page: string, title: string, text: string): string {
+/**
+ * Returns the page with another text in the section of this title. Without such a section it is added: as the first one
+ * with `isFirst`, else at the end.
+ */
+export function withSection(page: string, title: string, text: string, isFirst = false): string {
   const heading = `\n## ${title}\n`
   const at = page.indexOf(heading)
+  const first = page.indexOf('\n## ')
+  if (at < 0 && isFirst && first >= 0)
+    return `${page.slice(0, first)}${heading}\n${text.trimEnd()}\n${page.slice(first)}`
   if (at < 0) return `${page.trimEnd()}\n${heading}\n${text.trimEnd()}\n`
   const next = page.indexOf('\n## ', at + heading.length)
   return `${page.slice(0, at)}${heading}\n${text.trimEnd()}\n${next < 0 ? '' : page.slice(next)}`

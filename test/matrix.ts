@@ -30,6 +30,9 @@ export const cellsOf = <const D extends readonly Dimension[]>(...dimensions: D):
  */
 export const firstOf = <T>(values: readonly T[]): readonly T[] => (isNightly ? values : values.slice(0, 1))
 
+/** Returns another value in the nightly run, for example the engine of the store that takes longer. */
+export const inNightly = <T>(nightly: T, usual: T): T => (isNightly ? nightly : usual)
+
 /** Returns the value whose turn it is for a name, so that many names share the values among them. */
 export const valueFor = <T>(name: string, values: readonly T[]): T =>
   values[Array.from(name).reduce((sum, letter) => sum + letter.codePointAt(0)!, 0) % values.length]!

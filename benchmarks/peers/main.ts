@@ -157,5 +157,5 @@ export async function measurePeers(isQuick: boolean, about: readonly string[]): 
   const machine = about.map((line) => `- ${line}`).join('\n')
   const text = `One interleaved run of \`npm run bench -- --peers\` on ${day}:\n\n${machine}\n\n${tables}`
   console.log(text)
-  if (!isQuick) await writeFile(FILE, withSection(await readFile(FILE, 'utf8'), SECTION, text))
+  if (!isQuick) await writeFile(FILE, withSection(await readFile(FILE, 'utf8'), SECTION, text, true))
 }

@@ -150,7 +150,7 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: ByteLimits, co
   for (;;) {
     const byte = bytes[i]
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (open.length === limits.depth) throw tooDeep({ limits })
+      if (open.length === limits.depth) throw tooDeep(limits)
       const first = skipSpaceBytes(bytes, i + 1)
       if (bytes[first] !== byte + 2) {
         open.push(byte + 2)
@@ -202,7 +202,7 @@ function readMembers(bytes: Buffer, at: number, limits: ByteLimits, count: Count
     const start = skipColon(bytes, keyEnd)
     const key = readKey(bytes.toString('latin1', keyStart, keyEnd))
     const isOnPath = key === onPath && bytes[start] === OPEN_OBJECT
-    if (isOnPath && limits.depth === 0) throw tooDeep({ limits })
+    if (isOnPath && limits.depth === 0) throw tooDeep(limits)
     const own = isOnPath ? readMembers(bytes, start, { ...limits, depth: limits.depth - 1 }, count) : undefined
     const end = own
       ? skipSpaceBytes(bytes, own.at(-1)?.end ?? start + 1) + 1

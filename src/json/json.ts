@@ -178,7 +178,7 @@ export function pushBounded<T>(list: T[], entry: T, max = MAX_MEMBERS): void {
   list.push(entry)
 }
 
-export const tooDeep = ({ limits: { depth } }: { readonly limits: Pick<JsonLimits, 'depth'> }) =>
+export const tooDeep = ({ depth }: Pick<JsonLimits, 'depth'>) =>
   new JsonError('depth', `JSON is nested deeper than ${depth} levels`)
 
 /** Returns the offset after the value at `at`. Throws JsonError. */
@@ -208,7 +208,7 @@ function skipLoosely(text: string, at: number, state: ParseState): number {
     }
     i++
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      if (open.push(code + 2) > state.limits.depth) throw tooDeep(state)
+      if (open.push(code + 2) > state.limits.depth) throw tooDeep(state.limits)
     } else {
       if (code !== open.pop()) throw syntaxError(i - 1)
       if (open.length === 0) return i
@@ -227,7 +227,7 @@ function skip(text: string, at: number, state: ParseState, depth: number): numbe
   for (;;) {
     const code = text.charCodeAt(i)
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      if (open.length === depth) throw tooDeep(state)
+      if (open.length === depth) throw tooDeep(state.limits)
       const first = skipSpace(text, i + 1)
       if (text.charCodeAt(first) !== code + 2) {
         open.push(code + 2)
@@ -324,7 +324,7 @@ function readMembers(text: string, at: number, state: ParseState, level: number)
     const key = state.limits.isLoose ? looseKey(text, keyStart, keyEnd) : readKey(text, keyStart, keyEnd)
     let own: Member[] | undefined
     if (key === onPath && text.charCodeAt(start) === OPEN_OBJECT) {
-      if (depth === 0) throw tooDeep(state)
+      if (depth === 0) throw tooDeep(state.limits)
       own = readMembers(text, start, state, level + 1)
     }
     const end = own ? state.end : skip(text, start, state, depth)

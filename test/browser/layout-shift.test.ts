@@ -6,7 +6,7 @@ import { findShifts } from './layout-shift.ts'
 import { consolePages, dashboardPages, widths } from './page-list.ts'
 import { shiftingSites } from './shifting-sites.ts'
 
-/** Who looks at a page: an administrator of the console, and everybody on the dashboard if that has the page. */
+/** Viewers of a page: an administrator of the console, and everybody on the dashboard if that has the page. */
 const viewersOf = (page: string) => (dashboardPages.includes(page) ? (['admin', undefined] as const) : ['admin'])
 
 /** Each page for one viewer in one width by turns; the nightly tests take every viewer and width. */

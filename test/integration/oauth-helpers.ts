@@ -10,6 +10,7 @@ import {
   type AuthorizationSwitches
 } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected, type ProtectedUpstream } from '../fixtures/oauth/protected.ts'
+import { inNightly } from '../matrix.ts'
 import { addCleanup, anyEngine, type Engine } from '../store.ts'
 
 const adminToken = 'administrator-token-of-oauth-tests'
@@ -40,7 +41,7 @@ export async function setUp(
   t: TestContext,
   switches: Partial<AuthorizationSwitches> & { readonly clients?: Readonly<Record<string, string>> } = {},
   {
-    engine = anyEngine,
+    engine = inNightly('pglite', anyEngine),
     env = {},
     recorder = {}
   }: { engine?: Engine; env?: Environment; recorder?: RecorderOptions } = {}

@@ -5,7 +5,7 @@ import test, { type TestContext } from 'node:test'
 import pg from 'pg'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { freshConfig, openApp, startApp } from '../app.ts'
-import { someFor } from '../matrix.ts'
+import { inNightly, someFor } from '../matrix.ts'
 import { anyEngine, addCleanup, engines } from '../store.ts'
 import { until } from '../until.ts'
 import { ask } from './dashboard-helpers.ts'
@@ -78,7 +78,7 @@ for (const engine of someFor('saved disabled', engines)) {
 }
 
 test('saving disabled cannot replace a server, and a server that answers is registered as usual', async (t) => {
-  const { input, send } = await start(t, anyEngine)
+  const { input, send } = await start(t, inNightly('pglite', anyEngine))
   const both = await send('POST', '/servers?save=disabled&force=true', input)
   assert.deepEqual([both.status, /cannot be combined/.test(both.body.error)], [400, true])
   assert.equal((await send('POST', '/servers?save=enabled', input)).status, 400)
@@ -129,7 +129,7 @@ test(
 )
 
 test('a server whose lists were never read cannot be enabled by a write', async (t) => {
-  const { app, input, send } = await start(t, anyEngine)
+  const { app, input, send } = await start(t, inNightly('pglite', anyEngine))
   await send('POST', '/servers?save=disabled', input)
   const actor = { kind: 'system', name: 'towpath' } as const
   const enabling = app.registry.write({ actor, action: 'server.enable', target: 'late' }, (tx) =>

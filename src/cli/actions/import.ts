@@ -90,7 +90,7 @@ export function expandBodies(cli: Cli, servers: readonly ImportedServer[]): Read
   return new Map(bodies)
 }
 
-/** What came of the servers that were sent to the gateway. */
+/** Servers that the gateway has taken, and the failures of the others. */
 interface Outcomes {
   readonly added: StartingServer[]
   readonly failures: Failure[]

@@ -39,7 +39,7 @@ export interface ReadScheduler {
 }
 
 interface ServerState {
-  /** What the server sent, in order of arrival. */
+  /** Reads of chunks that have arrived, and other work for the server, in order of arrival. */
   readonly works: (() => void)[]
   readonly paused: (() => void)[]
   /** True while something of an earlier turn waits. */
