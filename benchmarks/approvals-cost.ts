@@ -16,7 +16,7 @@ const SIZE = 200
 const names = ['without', 'without, again', 'with'] as const
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, rounds: { type: 'string', default: '21' } }
+  options: { quick: { type: 'boolean', default: false }, rounds: { type: 'string', default: '84' } }
 })
 
 /** Rules that match other tools of the server, other servers, and other annotations. */

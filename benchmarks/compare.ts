@@ -33,13 +33,14 @@ export interface Measurement {
   readonly sample: string
 }
 
-/** With CPU time counted in ticks of 10 ms, a round of one second is accurate to 1 %. */
-const ROUND_MS = 1_000
-const QUICK_MS = 400
-const ROUNDS = 7
-const QUICK_ROUNDS = 2
+/** Short rounds, so that a machine that becomes slower or faster for seconds affects all candidates alike. */
+const ROUND_MS = 250
+const QUICK_MS = 200
+/** Rounds of each start, unless a row sets them. */
+export const ROUNDS = 28
+const QUICK_ROUNDS = 4
 /** Warm-up, in rounds, before the first measured one: hot code is compiled by then. */
-const WARM_UP = 2
+const WARM_UP = 8
 
 interface MeasuredRound extends Round {
   readonly cpuUs: number
@@ -94,6 +95,47 @@ export async function compare(
     return { ...measured, errors: measured.errors + errors, sample: measured.sample || sample }
   })
 }
+
+/** Fresh processes to compare, and how to end them. */
+export interface Start {
+  readonly candidates: readonly Candidate[]
+  stop(): Promise<void>
+}
+
+/**
+ * Compares processes that are started anew `starts` times, and joins their rounds: two processes of one program, started
+ * one after the other, differ by up to 10 % for as long as they run. `start` returns the same candidates each time.
+ */
+export async function compareStarts(
+  bench: Bench,
+  starts: number,
+  start: () => Promise<Start>,
+  options: CompareOptions = {}
+): Promise<Measurement[]> {
+  const all: Measurement[][] = []
+  for (let at = 0; at < (bench.isQuick ? 1 : starts); at++) {
+    const { candidates, stop } = await start()
+    all.push(await compare(bench, candidates, options))
+    await stop()
+  }
+  return all[0]!.map((first, index) =>
+    joined(
+      first.name,
+      all.map((each) => each[index]!)
+    )
+  )
+}
+
+const joined = (name: string, parts: readonly Measurement[]): Measurement => ({
+  name,
+  cpuUs: parts.flatMap(({ cpuUs }) => cpuUs),
+  perSecond: parts.flatMap(({ perSecond }) => perSecond),
+  p50: parts.flatMap(({ p50 }) => p50),
+  p99: parts.flatMap(({ p99 }) => p99),
+  maxMs: parts.flatMap(({ maxMs }) => maxMs),
+  errors: errorsOf(...parts),
+  sample: parts.find(({ sample }) => sample !== '')?.sample ?? ''
+})
 
 export const cpuRatio = (one: Measurement, reference: Measurement) => medianRatio(one.cpuUs, reference.cpuUs)
 export const speedRatio = (one: Measurement, reference: Measurement) => medianRatio(one.perSecond, reference.perSecond)

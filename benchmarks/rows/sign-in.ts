@@ -1,7 +1,7 @@
 import { connectClient } from '../../test/fixtures/identity-provider/gateway.ts'
 import { startIdentityProvider } from '../../test/fixtures/identity-provider/provider.ts'
-import { freePort, type Bench, type Gateway } from '../bench.ts'
-import { compare, errorsOf, type Measurement } from '../compare.ts'
+import { freePort, type Bench, type Gateway, type GatewayOptions } from '../bench.ts'
+import { compareStarts, errorsOf, ROUNDS, type Measurement } from '../compare.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Headers } from '../requests.ts'
 import { median } from '../statistics.ts'
@@ -15,6 +15,7 @@ const TOOLS = 36
 const full = { users: 2_000, rules: 200 }
 const quick = { users: 50, rules: 20 }
 const WRITES = 20
+const STARTS = 5
 
 /** Gateway where people sign in, and the headers of a person's client. */
 interface SignedIn {
@@ -26,11 +27,14 @@ async function post({ admin }: Gateway, path: string, body: object): Promise<voi
   await (await admin('POST', path, body)).text()
 }
 
-/**
- * Starts a gateway with a provider in this process; alice, who is in the group `sre`, has let a client in. The gateway is
- * started again once it is filled: thousands of writes before the calls would change how Node.js compiles shared code.
- */
-async function signedInGateway(bench: Bench, upstreamUrl: string, fill: (gateway: Gateway) => Promise<void>) {
+/** Settings of a gateway where people sign in, its store, and a provider in this process. */
+interface Company {
+  readonly idp: Awaited<ReturnType<typeof startIdentityProvider>>
+  readonly publicUrl: string
+  readonly options: GatewayOptions
+}
+
+async function company(bench: Bench): Promise<Company> {
   const port = await freePort()
   const publicUrl = `http://127.0.0.1:${port}`
   const idp = await startIdentityProvider({ redirectUris: [`${publicUrl}/auth/callback`] })
@@ -42,17 +46,33 @@ async function signedInGateway(bench: Bench, upstreamUrl: string, fill: (gateway
     TOWPATH_OIDC_CLIENT_ID: idp.clientId,
     TOWPATH_OIDC_CLIENT_SECRET: idp.clientSecret
   })
-  const place = await bench.place()
-  const filled = await bench.gateway({ ...options, port, place })
-  await filled.register('bench', server(upstreamUrl))
+  return { idp, publicUrl, options: { ...options, port, place: await bench.place() } }
+}
+
+/**
+ * Fills the store. The process that did it is not measured: thousands of writes before the calls would change how
+ * Node.js compiles shared code.
+ */
+async function fillStore(
+  bench: Bench,
+  { options }: Company,
+  upstreamUrl: string,
+  fill: (gateway: Gateway) => Promise<void>
+): Promise<void> {
+  const gateway = await bench.gateway(options)
+  await gateway.register('bench', server(upstreamUrl))
   const targets = { servers: ['bench'] }
-  await post(filled, '/policies', { name: 'sre', effect: 'allow', subjects: { groups: ['sre'] }, targets })
-  await fill(filled)
-  await filled.stop()
-  const gateway = await bench.gateway({ ...options, port, place })
+  await post(gateway, '/policies', { name: 'sre', effect: 'allow', subjects: { groups: ['sre'] }, targets })
+  await fill(gateway)
+  await gateway.stop()
+}
+
+/** Starts the gateway; alice, who is in the group `sre`, lets a client in. */
+async function signIn(bench: Bench, { idp, publicUrl, options }: Company): Promise<SignedIn> {
+  const gateway = await bench.gateway(options)
   const provider = { ...idp, credentials: (login: string) => ({ login, password: 'any' }) }
   const { tokens } = await connectClient({ url: publicUrl, publicUrl, provider })
-  return { gateway, headers: { authorization: `Bearer ${tokens.access_token}` } } satisfies SignedIn
+  return { gateway, headers: { authorization: `Bearer ${tokens.access_token}` } }
 }
 
 /** Rules over 20 servers, 40 groups and 30 clients; a tenth of them have conditions on arguments. */
@@ -90,21 +110,42 @@ export const signedInCalls: Row = {
   async run(bench) {
     const size = bench.isQuick ? quick : full
     const { url } = await bench.target('upstream.ts')
-    const development = await bench.gateway()
-    await development.register('bench', server(url))
-    const plain = await signedInGateway(bench, url, (gateway) => addServers(gateway, url))
-    const ruled = await signedInGateway(bench, url, async (gateway) => {
+    const open = { place: await bench.place() }
+    const [plain, ruled] = [await company(bench), await company(bench)]
+    const unlimited = await bench.gateway(open)
+    await unlimited.register('bench', server(url))
+    await addServers(unlimited, url)
+    await unlimited.stop()
+    await fillStore(bench, plain, url, (gateway) => addServers(gateway, url))
+    await fillStore(bench, ruled, url, async (gateway) => {
       await addServers(gateway, url)
       await inTurns(size.users, (index) => post(gateway, '/users', { name: `user_${index}` }))
       await inTurns(size.rules - 1, (index) => post(gateway, '/policies', ruleOf(index)))
     })
-    const measured = await compare(bench, [
-      callCandidate('signed in', plain.gateway, plain.headers),
-      callCandidate('with rules', ruled.gateway, ruled.headers),
-      callCandidate('development', development, {})
-    ])
-    const [jwt, rules, open] = measured as [Measurement, Measurement, Measurement]
-    const [before, after] = [await write(plain.gateway), await write(ruled.gateway)]
+    const writes: { readonly before: number[]; readonly after: number[] } = { before: [], after: [] }
+    const measured = await compareStarts(
+      bench,
+      STARTS,
+      async () => {
+        const development = await bench.gateway(open)
+        const [few, many] = [await signIn(bench, plain), await signIn(bench, ruled)]
+        return {
+          candidates: [
+            callCandidate('signed in', few.gateway, few.headers),
+            callCandidate('with rules', many.gateway, many.headers),
+            callCandidate('development', development, {})
+          ],
+          async stop() {
+            writes.before.push(...(await write(few.gateway)))
+            writes.after.push(...(await write(many.gateway)))
+            for (const gateway of [many.gateway, few.gateway, development]) await gateway.stop()
+          }
+        }
+      },
+      { rounds: ROUNDS / 2 }
+    )
+    const [jwt, rules, free] = measured as [Measurement, Measurement, Measurement]
+    const { before, after } = writes
     const amount = `${size.rules} policies, ${SERVERS * TOOLS} tools, ${size.users.toLocaleString('en')} users`
     return [
       cpuOutcome(
@@ -115,7 +156,7 @@ export const signedInCalls: Row = {
           atMost: 1.1
         },
         jwt,
-        open
+        free
       ),
       cpuOutcome(
         { row: 15, work: `the same with ${amount}`, reference: 'itself with one policy', atMost: 1.05 },

@@ -7,7 +7,7 @@ const SIZE = 200
 const TOOLS = 5_000
 const OVERRIDES = 50
 /** The goal is 5 %, and one round of the same requests differs from the next by as much. */
-const ROUNDS = 21
+const ROUNDS = 84
 
 /** Result of comparing calls. */
 export interface CallCost {
