@@ -55,7 +55,8 @@ export default defineConfig({
         'cli/main': 'src/cli/main.ts',
         'demo/server': 'src/demo/server.ts',
         'stdio/launcher-program': 'src/upstream/stdio/launcher-program.mjs',
-        'description-thread': 'src/plugins/openapi/description-thread.mjs'
+        'description-thread': 'src/plugins/openapi/description-thread.mjs',
+        'store-program': 'src/registry/store/store-program.mjs'
       },
       output: {
         // beside the folders of the two programs: app.ts and demo/registration.ts find their files from there

@@ -11,6 +11,7 @@ import { VERSION } from './domain/version.ts'
 import { closeInheritedDescriptors } from './inherited-descriptors.ts'
 import { ifAvailable } from './http/wait-for-database.ts'
 import { StartupError } from './lib/startup-error.ts'
+import { discardPrepared } from './registry/store/pglite.ts'
 import { checkSecretFiles } from './secret-files.ts'
 
 const OLDEST_SUPPORTED_NODE = 22
@@ -201,6 +202,7 @@ export async function startServer(
     await listen(app, config)
   } catch (error) {
     await app?.close()
+    await discardPrepared()
     refuseStart(error, config)
     return undefined
   }

@@ -121,7 +121,7 @@ export default fp<GatewayPluginOptions>(
         return gateway
       }
     })
-    await app.startOnRegistry(async (registry) => {
+    app.startOnRegistry(async (registry) => {
       const started = await startGateway(app, registry, options)
       gateway = started
       return () => started.close()

@@ -16,10 +16,10 @@ declare module 'fastify' {
     readonly registry: Registry
     /**
      * Starts the gateway once the registry is open, and closes it before the registry. A failed start closes the registry;
-     * after a 503, both are tried again. Resolves when the start of the app may continue, with the gateway or without.
-     * Rejects with any other error. To be called once.
+     * after a 503, both are tried again. The app is ready when the gateway has started, or without it when the database
+     * is not reachable; any other error ends the start. To be called once, before the app is ready.
      */
-    readonly startOnRegistry: (start: StartOnRegistry) => Promise<void>
+    readonly startOnRegistry: (start: StartOnRegistry) => void
   }
 }
 
@@ -108,11 +108,17 @@ export default fp<RegistryPluginOptions>(
         return registry
       }
     })
+    // what follows, such as the routes, is registered while the database opens
     let opening = keepOpening()
-    app.decorate('startOnRegistry', async (start: StartOnRegistry) => {
+    // reported by the hook
+    opening.started.catch(() => {})
+    app.decorate('startOnRegistry', (start: StartOnRegistry) => {
       startGateway = start
+    })
+    app.addHook('onReady', async () => {
+      await opening.started
       // without a registry the attempts go on, and the next one that opens it starts the gateway too
-      if (!registry) return
+      if (!registry || closeGateway || !startGateway) return
       opening = keepOpening()
       await opening.started
     })
@@ -121,7 +127,6 @@ export default fp<RegistryPluginOptions>(
       await closeGateway?.()
       await registry?.close()
     })
-    await opening.started
   },
   { name: 'registry', dependencies: ['errors'] }
 )

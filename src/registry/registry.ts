@@ -100,7 +100,7 @@ import { createTokenRepository, createTokenStore, type TokenStore } from './repo
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
-/** A batch blocks the event loop for some 5 ms with the embedded store. */
+/** A batch takes the embedded store some 5 ms, for which other statements wait. */
 const CALL_BATCH_SIZE = 250
 
 /** Repositories bound to one write transaction. Inside a write, only these may access the database. */

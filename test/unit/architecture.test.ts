@@ -16,6 +16,9 @@ const mcp = [...upstream, 'upstream']
 const gateway = [...mcp, 'mcp', 'validation', 'control']
 const web = ['http', 'validation', 'demo', 'gateway', 'identity', 'authorization-server']
 
+/** The start opens the embedded store before it loads the server. */
+const early = 'registry/store/pglite.ts'
+
 /** Parts of `src`, lowest first, and the parts that each may import. Every part may import itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   lib: [],
@@ -41,9 +44,9 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'app.ts': [...gateway, ...web, 'plugins', 'routes'],
   'inherited-descriptors.ts': [],
   'secret-files.ts': ['lib', 'config'],
-  'server.ts': ['lib', 'domain', 'config', 'http', 'app.ts', 'inherited-descriptors.ts', 'secret-files.ts'],
+  'server.ts': ['lib', 'domain', 'config', 'http', 'app.ts', 'inherited-descriptors.ts', 'secret-files.ts', early],
   'migrate.ts': ['lib', 'domain', 'config', 'registry'],
-  cli: [...basics, 'protocol', 'config', 'validation'],
+  cli: [...basics, 'protocol', 'config', 'validation', early],
   reference: ['domain', 'schemas', 'config', 'protocol', 'plugins', 'cli', 'app.ts']
 }
 

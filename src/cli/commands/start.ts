@@ -4,6 +4,7 @@ import { PRODUCT } from '../../domain/product.ts'
 import { exitWithNpm } from '../io/npm-parent.ts'
 import { canOpenBrowser, openBrowser } from '../io/browser.ts'
 import { createLogOutput, createNoticeOutput } from '../io/readable-log.ts'
+import { prepareEmbedded } from '../../registry/store/pglite.ts'
 
 /** Environment of the command, passed in so that tests need no process. */
 export interface StartIo {
@@ -63,6 +64,7 @@ async function serve(config: Config, warnings: readonly string[], { env }: Start
   const isForPeople = (stream: { readonly isTTY?: boolean }) => stream.isTTY || config.mode === 'development'
   const formatFor = (stream: { readonly isTTY?: boolean }) =>
     config.logFormat ?? (isForPeople(stream) ? 'text' : 'json')
+  if (config.databaseUrl === undefined) prepareEmbedded(config.dataDir, config.timeouts.databaseConnectMs)
   // `--help` and client commands do not load the server
   const { startServer } = await import('../../server.ts')
   const url = await startServer(config, warnings, {

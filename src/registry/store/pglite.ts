@@ -1,26 +1,13 @@
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import type { ParserOptions, PGlite, SerializerOptions } from '@electric-sql/pglite'
-import type { NodeFS } from '@electric-sql/pglite/nodefs'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { requireStorable, STORE_BUSY } from './failures.ts'
 import { createPrivateFolder } from './files.ts'
 import { checkFormat } from './format.ts'
-import { acquireLock } from './lock.ts'
+import { acquireLock, type Lock } from './lock.ts'
 import { openWithRecovery, type EmbeddedDatabase } from './recovery.ts'
-
-const INT8 = 20
-/** OIDs of element and array for the array types used in parameters and results: text, integer, uuid */
-const arrayTypes = [
-  [25, 1009],
-  [23, 1007],
-  [2950, 2951]
-] as const
-
-/** PostgreSQL allocates and zeroes its default of 128 MB at start; a registry is smaller than 16 MB */
-const SHARED_BUFFERS = '16MB'
+import { startStoreThread, type StoreThread } from './store-thread.ts'
 
 export interface EmbeddedOptions {
   /** Called before a store is created */
@@ -29,28 +16,99 @@ export interface EmbeddedOptions {
   readonly onStopped: (error: Error) => void
 }
 
+/** A store that is being opened before its owner asks for it. */
+interface PreparedStore {
+  readonly dataDir: string
+  readonly pool: Promise<PostgresPool>
+  /** Passes events on from now on. */
+  attach(options: EmbeddedOptions): void
+}
+
+let prepared: PreparedStore | undefined
+
+/**
+ * Begins to open a store for the next `openEmbedded` of the same folder: PostgreSQL starts in its thread while the rest
+ * of the gateway loads.
+ */
+export function prepareEmbedded(dataDir: string, connectTimeoutMs: number): void {
+  let owner: EmbeddedOptions | undefined
+  let isCreating = false
+  const pool = open(dataDir, connectTimeoutMs, {
+    onCreate() {
+      isCreating = true
+      owner?.onCreate?.()
+    },
+    onStopped: (error) => owner?.onStopped(error)
+  })
+  // reported to the owner
+  pool.catch(() => {})
+  prepared = {
+    dataDir,
+    pool,
+    attach(options) {
+      owner = options
+      if (isCreating) options.onCreate?.()
+    }
+  }
+}
+
+/** Closes a prepared store that nobody has asked for. */
+export async function discardPrepared(): Promise<void> {
+  const unused = prepared
+  prepared = undefined
+  const pool = await unused?.pool.catch(() => undefined)
+  await pool?.end()
+}
+
 /** Opens the embedded PostgreSQL of a data directory as a pool of one connection. Throws StartupError. */
 export async function openEmbedded(
+  dataDir: string,
+  connectTimeoutMs: number,
+  options: EmbeddedOptions
+): Promise<PostgresPool> {
+  const found = prepared
+  if (found?.dataDir !== dataDir) return open(dataDir, connectTimeoutMs, options)
+  prepared = undefined
+  found.attach(options)
+  return found.pool
+}
+
+async function open(
   dataDir: string,
   connectTimeoutMs: number,
   { onCreate, onStopped }: EmbeddedOptions
 ): Promise<PostgresPool> {
   // PostgreSQL creates files at any time: from here on, all files of this process are private to its user.
   process.umask(0o077)
-  await createPrivateFolder(dataDir)
-  const lock = await acquireLock(dataDir, () => {
-    process.stderr.write(`data directory ${dataDir} was taken over by another process\n`)
-    process.exit(1)
-  })
+  const first = startStoreThread()
+  let lock: Lock | undefined
   try {
-    const folder = await createIfMissing(dataDir, onCreate)
-    const embedded = await openWithRecovery({ folder, open: () => open(folder), onStopped })
+    await createPrivateFolder(dataDir)
+    lock = await acquireLock(dataDir, () => {
+      process.stderr.write(`data directory ${dataDir} was taken over by another process\n`)
+      process.exit(1)
+    })
+    const { release } = lock
+    const folder = join(dataDir, 'postgres')
+    let next: StoreThread | undefined = first
+    const openNext = () => {
+      const thread = next ?? startStoreThread()
+      next = undefined
+      return thread.open(folder)
+    }
+    if (!(await checkFormat(folder))) {
+      onCreate?.()
+      await create(folder, first)
+      next = undefined
+    }
+    const embedded = await openWithRecovery({ folder, open: openNext, onStopped })
     return createSingleConnectionPool(embedded, connectTimeoutMs, async () => {
       await embedded.close()
-      await lock.release()
+      await release()
     })
   } catch (error) {
-    await lock.release()
+    await first.terminate()
+    await lock?.release()
     throw error
   }
 }
@@ -59,68 +117,12 @@ export async function openEmbedded(
  * Creates the store in a temporary folder and renames it, because a first start that is killed half-way must not leave
  * a folder that cannot be opened.
  */
-async function createIfMissing(dataDir: string, onCreate?: () => void): Promise<string> {
-  const folder = join(dataDir, 'postgres')
-  if (!(await checkFormat(folder))) {
-    onCreate?.()
-    const draft = `${folder}.new`
-    await rm(draft, { recursive: true, force: true })
-    const first = await open(draft)
-    await first.close()
-    await rename(draft, folder)
-  }
-  return folder
-}
-
-/**
- * Delays WASM optimisation to the default of newer V8 (Node 24), since code that runs once is not worth optimising.
- * Saves a tenth of the opening time on Node 20, and nothing gets slower.
- */
-const delayWasmOptimisation = () => setFlagsFromString('--wasm-tiering-budget=13000000')
-
-async function open(folder: string): Promise<PGlite> {
-  delayWasmOptimisation()
-  const [{ PGlite, types }, { NodeFS }] = await Promise.all([
-    import('@electric-sql/pglite'),
-    import('@electric-sql/pglite/nodefs')
-  ])
-  const parsers: ParserOptions = { [INT8]: (value) => value }
-  const serializers: SerializerOptions = {}
-  for (const [element, array] of arrayTypes) {
-    const parse = types.parsers[element] ?? String
-    parsers[array] = (text) => types.arrayParser(text, parse, array) as unknown
-    serializers[array] = (values) => types.arraySerializer(values, undefined, array)
-  }
-  const startParams = [...PGlite.defaultStartParams, '-c', `shared_buffers=${SHARED_BUFFERS}`]
-  const pglite = new PGlite({ fs: restrictFileModes(new NodeFS(folder)), parsers, serializers, startParams })
-  // Would query all array types: a quarter of the opening time
-  pglite._initArrayTypes = async () => {}
-  await pglite.waitReady
-  return pglite
-}
-
-/** Part of Emscripten's `NODEFS` that is patched */
-interface NodeFiles {
-  readonly NODEFS: Record<'node_ops' | 'stream_ops', { setattr(node: unknown, attributes: { mode?: number }): void }>
-}
-
-/**
- * Removes the permissions of group and others from all files that PGlite creates (0666 and 0644, whatever the umask).
- */
-function restrictFileModes(files: NodeFS): NodeFS {
-  const init = files.init.bind(files)
-  files.init = async (pglite, options) => {
-    const { emscriptenOpts } = await init(pglite, options)
-    const restrict = ({ NODEFS }: NodeFiles) => {
-      for (const operations of [NODEFS.node_ops, NODEFS.stream_ops]) {
-        const { setattr } = operations
-        operations.setattr = (node, attributes) =>
-          setattr(node, attributes.mode === undefined ? attributes : { ...attributes, mode: attributes.mode & ~0o077 })
-      }
-    }
-    return { emscriptenOpts: { ...emscriptenOpts, preRun: [restrict as never, ...(emscriptenOpts.preRun ?? [])] } }
-  }
-  return files
+async function create(folder: string, thread: StoreThread): Promise<void> {
+  const draft = `${folder}.new`
+  await rm(draft, { recursive: true, force: true })
+  const store = await thread.open(draft)
+  await store.close()
+  await rename(draft, folder)
 }
 
 function createSingleConnectionPool(

@@ -1,20 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { open as openFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { PGlite, Results } from '@electric-sql/pglite'
 import { DISK_FULL, STORE_STOPPED } from './failures.ts'
 import { unlinkIfExists } from './files.ts'
 
+/** What a statement did, and its rows. */
+export interface QueryResult {
+  readonly command?: string
+  readonly rowCount?: number
+  readonly rows: Record<string, unknown>[]
+}
+
+/** An embedded PostgreSQL that has been opened. Its errors have the fields of PostgreSQL: `code`, `severity`. */
+export interface OpenDatabase {
+  query(text: string, parameters: unknown[]): Promise<QueryResult>
+  close(): Promise<void>
+  /** Ends it without closing, after it has stopped. */
+  terminate?(): Promise<void>
+}
+
 /** Embedded PostgreSQL that survives a full disk */
 export interface EmbeddedDatabase {
-  query(text: string, parameters: readonly unknown[]): Promise<Results>
+  query(text: string, parameters: readonly unknown[]): Promise<QueryResult>
   close(): Promise<void>
 }
 
 export interface RecoveryOptions {
   /** Folder of the store's files */
   readonly folder: string
-  readonly open: () => Promise<PGlite>
+  readonly open: () => Promise<OpenDatabase>
   /** Called when the store has stopped */
   readonly onStopped: (error: Error) => void
 }
@@ -32,9 +46,10 @@ const diskFullError = () => codedError(DISK_FULL, 'no room is left beside the em
 const needsNoDiskSpace = (text: string) =>
   /^\s*(?:select|show|begin|start|commit|rollback|savepoint|release|set)\b/i.test(text)
 
-/** Returns true for errors after which a PGlite must not be queried again, because it would never answer. */
+/** Returns true for errors after which it must not be queried again, because it would never answer. */
 const hasStopped = (error: unknown) =>
   /^(?:PANIC|FATAL)$/.test(String((error as { severity?: unknown }).severity)) ||
+  (error as { code?: unknown }).code === STORE_STOPPED ||
   (error as Error).name === 'RuntimeError' ||
   (error as Error).name === 'ExitStatus'
 
@@ -61,7 +76,7 @@ async function canWrite(folder: string, bytes: number): Promise<boolean> {
  * runs out.
  */
 export async function openWithRecovery({ folder, open, onStopped }: RecoveryOptions): Promise<EmbeddedDatabase> {
-  let current: PGlite | null = await open()
+  let current: OpenDatabase | null = await open()
   let retryAt = 0
   let lastCheck = { at: -Infinity, isEnough: true }
 
@@ -71,7 +86,7 @@ export async function openWithRecovery({ folder, open, onStopped }: RecoveryOpti
     lastCheck = { at: performance.now(), isEnough: bavail * bsize >= MIN_FREE_BYTES }
     return lastCheck.isEnough
   }
-  const reopen = async (): Promise<PGlite> => {
+  const reopen = async (): Promise<OpenDatabase> => {
     if (performance.now() < retryAt) throw codedError(STORE_STOPPED, 'the embedded store has stopped')
     retryAt = performance.now() + RETRY_MS
     if (!(await canWrite(folder, MIN_FREE_BYTES))) throw diskFullError()
@@ -80,13 +95,14 @@ export async function openWithRecovery({ folder, open, onStopped }: RecoveryOpti
   }
   return {
     async query(text, parameters) {
-      const pglite = current ?? (await reopen())
+      const database = current ?? (await reopen())
       if (!needsNoDiskSpace(text) && !(await hasFreeSpace())) throw diskFullError()
       try {
-        return await pglite.query(text, parameters as unknown[])
+        return await database.query(text, parameters as unknown[])
       } catch (error) {
         if (hasStopped(error)) {
           current = null
+          void database.terminate?.()
           retryAt = performance.now() + RETRY_MS
           onStopped(error as Error)
         }
