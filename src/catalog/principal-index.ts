@@ -32,7 +32,16 @@ export function createPrincipal(stored: StoredPrincipal): Principal {
 }
 
 /** Map key of a hash: one character per byte. */
-const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
+const keys = new WeakMap<Uint8Array, string>()
+
+/** The requests of a connection come with the same hash, so its text is made once. */
+function keyOf(hash: Uint8Array): string {
+  const known = keys.get(hash)
+  if (known !== undefined) return known
+  const key = Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
+  keys.set(hash, key)
+  return key
+}
 
 const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
 

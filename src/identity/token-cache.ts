@@ -29,9 +29,10 @@ export interface PresentedToken {
 export interface AccessTokens {
   /**
    * Verifies signature, issuer, type and times; the audience is checked by the route. Returns undefined for a text that
-   * cannot be such a token. Rejects with a 503 AppError if it cannot be told now. `address`: of the client.
+   * cannot be such a token. Rejects with a 503 AppError if it cannot be told now. `address` is read for a token that was
+   * not seen before.
    */
-  check(presented: PresentedToken, address: string): TokenCheck | undefined
+  check(presented: PresentedToken, client: { readonly address: string }): TokenCheck | undefined
   /** Returns a token that was verified before and still counts, by its SHA-256. */
   verified(hash: Buffer): SignedIn | undefined
 }
@@ -56,8 +57,8 @@ const isTemporary = (error: unknown) => error instanceof AppError && error.statu
 export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCacheOptions): AccessTokens {
   const known = new LRUCache<string, Verified>({ max: MAX_KNOWN })
   const refused = new LRUCache<string, number>({ max: MAX_REFUSED })
-  /** The same for tokens of connections that repeat them; a look-up costs less than that of a text. */
-  const repeated = new WeakMap<PresentedToken, Verified>()
+  /** The same by the hash that the requests of a connection repeat; a look-up costs less than that of a text. */
+  const repeated = new WeakMap<Buffer, Verified>()
   const running = new Map<string, Promise<SignedIn | null>>()
   const shares = createQuota(MAX_RUNNING_OF_NETWORK, MAX_RUNNING)
 
@@ -85,13 +86,14 @@ export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCac
   const isJwt = (token: string) => token.length <= maxLength && /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(token)
   return {
     verified(hash) {
+      const kept = repeated.get(hash)
+      if (kept && counts(kept)) return kept.signedIn
       const found = known.get(hash.toString('latin1'))
       return found && counts(found) ? found.signedIn : undefined
     },
-    check(presented, address) {
-      const kept = repeated.get(presented)
+    check({ token, hash }, client) {
+      const kept = repeated.get(hash)
       if (kept && counts(kept)) return kept.signedIn
-      const { token, hash } = presented
       const id = hash.toString('latin1')
       const found = known.get(id)
       if (found) {
@@ -99,13 +101,13 @@ export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCac
           known.delete(id)
           return null
         }
-        repeated.set(presented, found)
+        repeated.set(hash, found)
         return found.signedIn
       }
       if (!isJwt(token)) return undefined
       const refusedAt = refused.get(id)
       if (refusedAt !== undefined && now() - refusedAt < REFUSED_MS) return null
-      return running.get(id) ?? start(token, id, address)
+      return running.get(id) ?? start(token, id, client.address)
     }
   }
 }

@@ -187,7 +187,7 @@ export default fp<AuthOptions>(
       if (credentials.kind === 'token') {
         const caller = app.gateway.principals.callerOf(credentials.hash)
         if (caller) return caller
-        const checked = (app.identity ?? app.external)?.accessTokens.check(credentials, request.address)
+        const checked = (app.identity ?? app.external)?.accessTokens.check(credentials, request)
         // never "invalid_token", for which clients throw a token away
         if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
         if (checked instanceof Promise) {

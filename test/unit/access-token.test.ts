@@ -8,7 +8,7 @@ import type { SigningKey } from '../../src/registry/model/model.ts'
 
 const issuer = 'https://gateway.example'
 /** Address of a client. */
-const from = '192.0.2.7'
+const from = { address: '192.0.2.7' }
 const gid = randomBytes(32).toString('base64url')
 const claims = { iss: issuer, sub: 'a user', aud: `${issuer}/mcp`, client_id: 'a client', scope: 'mcp other', gid }
 
@@ -126,19 +126,22 @@ test('many tokens from one network never make a good token wrong, nor those of o
   const tokens = createAccessTokens({ issuer, keys: () => [key] })
   const good = await sign()
   const known = await sign({ jti: 'known' })
-  const verified = await tokens.check(presented(known), '192.0.2.1')
+  const verified = await tokens.check(presented(known), { address: '192.0.2.1' })
   assert.ok(verified)
   const [head, payload] = good.split('.')
   const wrong = (i: number) => `${head}.${payload}.${Buffer.alloc(64, i).toString('base64url')}`
-  const flood = Array.from({ length: 200 }, (_, i) => tokens.check(presented(wrong(i)), '192.0.2.1'))
+  const flood = Array.from({ length: 200 }, (_, i) => tokens.check(presented(wrong(i)), { address: '192.0.2.1' }))
   assert.ok(flood.includes('busy'))
-  assert.equal(tokens.check(presented(good), '192.0.2.1'), 'busy', 'the network has used up its share')
-  assert.equal(tokens.check(presented(known), '192.0.2.1'), verified, 'a known token costs nothing')
-  const elsewhere = tokens.check(presented(good), '2001:db8::1')
+  assert.equal(tokens.check(presented(good), { address: '192.0.2.1' }), 'busy', 'the network has used up its share')
+  assert.equal(tokens.check(presented(known), { address: '192.0.2.1' }), verified, 'a known token costs nothing')
+  const elsewhere = tokens.check(presented(good), { address: '2001:db8::1' })
   assert.ok(elsewhere instanceof Promise)
   assert.ok(await elsewhere)
   for (const each of await Promise.all(flood.map(async (one) => one))) assert.ok(each === null || each === 'busy')
-  assert.ok(await tokens.check(presented(await sign({ jti: 'later' })), '192.0.2.1'), 'the share is free again')
+  assert.ok(
+    await tokens.check(presented(await sign({ jti: 'later' })), { address: '192.0.2.1' }),
+    'the share is free again'
+  )
 })
 
 test('addresses of one IPv6 network share a part, and all networks a whole', async () => {
@@ -147,7 +150,9 @@ test('addresses of one IPv6 network share a part, and all networks a whole', asy
   const [head, payload] = (await sign()).split('.')
   const wrong = (i: number) => `${head}.${payload}.${Buffer.alloc(64, `${i} `).toString('base64url')}`
   const count = (addressOf: (i: number) => string, from: number) => {
-    const all = Array.from({ length: 1_000 }, (_, i) => tokens.check(presented(wrong(from + i)), addressOf(i)))
+    const all = Array.from({ length: 1_000 }, (_, i) =>
+      tokens.check(presented(wrong(from + i)), { address: addressOf(i) })
+    )
     return { begun: all.filter((each) => each instanceof Promise).length, all }
   }
   const one = count((i) => `2001:db8::${i.toString(16)}`, 0)
@@ -160,6 +165,6 @@ test('addresses of one IPv6 network share a part, and all networks a whole', asy
 test('only three parts of base64url that begin like a header are taken for such a token', () => {
   const tokens = createAccessTokens({ issuer, keys: () => [] })
   for (const text of ['twp_abc', 'a.b.c', 'eyJ.e30', 'eyJh.e30.', `eyJh.e30.${'a'.repeat(9_000)}`, 'eyJh.e 0.a']) {
-    assert.equal(tokens.check(presented(text), '192.0.2.1'), undefined, text.slice(0, 20))
+    assert.equal(tokens.check(presented(text), { address: '192.0.2.1' }), undefined, text.slice(0, 20))
   }
 })

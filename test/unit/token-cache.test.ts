@@ -5,7 +5,7 @@ import { AppError } from '../../src/lib/errors.ts'
 import { sha256 } from './stored.ts'
 import { presented } from './presented.ts'
 
-const from = '192.0.2.1'
+const from = { address: '192.0.2.1' }
 
 /** Returns the token with this name. */
 const named = (name: string) => presented(`eyJh.${name.replaceAll(' ', '_')}.c2ln`)
