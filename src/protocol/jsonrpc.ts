@@ -329,23 +329,25 @@ export function readMessage(text: string, limits: MessageLimits): Message {
 
 /** Does the same as `paramsFragment` for a call whose arguments are replaced. `args`: JSON text of the arguments object. */
 export function callFragment(message: Message, changes: Readonly<Record<string, string | null>>, args: string): string {
-  const fragment = paramsFragment(message, { ...changes, arguments: args })
+  const fragment = paramsFragment(message, changes, args)
   if (message.has('arguments')) return fragment
   return fragment === '' ? `"arguments":${args}` : `${fragment},"arguments":${args}`
 }
 
 /**
  * Returns the members of `params` except `_meta` as JSON text without braces. `changes` replaces values by key; `null`
- * removes a member.
+ * removes a member. `args` replaces the arguments, if there are any.
  */
 export function paramsFragment(
   { text, paramMembers }: Message,
-  changes: Readonly<Record<string, string | null>> = {}
+  changes: Readonly<Record<string, string | null>> = {},
+  args?: string
 ): string {
   let fragment = ''
   for (const { key, keyStart, start, end } of paramMembers) {
     if (key === '_meta') continue
-    const change = Object.hasOwn(changes, key) ? changes[key] : undefined
+    const change =
+      key === 'arguments' && args !== undefined ? args : Object.hasOwn(changes, key) ? changes[key] : undefined
     if (change === null) continue
     if (fragment !== '') fragment += ','
     fragment += change === undefined ? text.slice(keyStart, end) : `${text.slice(keyStart, start)}${change}`

@@ -4,6 +4,10 @@ import { members, type Member } from '../../json/json.ts'
 import { PROTOTYPE } from '../../protocol/ambiguity.ts'
 import { createKeyFold, LongKeysError } from '../../protocol/jsonrpc.ts'
 
+const MAX_OTHERS = 64
+const MAX_OTHER_LENGTH = 64
+const none = new Set<string>()
+
 /** The arguments of a call do not fit what the endpoint shows of the tool (groups.md#arguments). */
 export class ArgumentsRefused extends Error {
   /** Name of the argument; undefined if none can be told. */
@@ -67,18 +71,27 @@ export function compileArguments(
   }
   if (rules.size === 0) return undefined
 
+  /** Names that are no argument with a rule, and cannot be mistaken for one; callers send the same ones each time. */
+  const others = new Set<string>()
+  const refuseLookalike = (key: string, fold: (key: string) => string) => {
+    if (key === PROTOTYPE) throw refuse(key, 'cannot be sent to this endpoint')
+    const meant = folded.get(fold(key)) ?? folded.get(fold(key.split('\0', 1)[0]!))
+    if (meant !== undefined) throw refuse(meant, `can be mistaken for ${JSON.stringify(key.slice(0, 80))}`)
+    if (others.size < MAX_OTHERS && key.length <= MAX_OTHER_LENGTH) others.add(key)
+  }
+  /** Returns the names of the given arguments that have a rule. */
   const check = (text: string, found: readonly Member[]): ReadonlySet<string> => {
-    const given = new Set<string>()
-    const fold = createKeyFold()
+    let given = none
+    let fold: ((key: string) => string) | undefined
     for (const { key, start, end } of found) {
-      if (key === PROTOTYPE && !rules.has(key)) throw refuse(key, 'cannot be sent to this endpoint')
+      if (others.has(key)) continue
       const rule = rules.get(key)
       if (rule === undefined) {
-        const meant = folded.get(fold(key)) ?? folded.get(fold(key.split('\0', 1)[0]!))
-        if (meant !== undefined) throw refuse(meant, `can be mistaken for ${JSON.stringify(key.slice(0, 80))}`)
+        refuseLookalike(key, (fold ??= createKeyFold()))
         continue
       }
       checkValue(key, rule, text.slice(start, end))
+      if (given === none) given = new Set()
       if (given.size === given.add(key).size) throw refuse(key, 'is given more than once')
     }
     return given
