@@ -1,6 +1,6 @@
 import { createTurnQueue, type TurnQueue } from './turn-queue.ts'
 
-const SLICE_MS = 4
+const SLICE_MS = 2
 
 /** Lets a long loop share the event loop: `if (slice.isOver) await slice.next()` after each step. */
 export interface TimeSlice {

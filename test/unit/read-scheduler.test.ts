@@ -9,6 +9,7 @@ const chunk = Buffer.alloc(1)
 /** Returns sources whose chunks take a given time, with what was read by turn of the event loop. */
 function setUp() {
   let time = 0
+  let following = 0
   const scheduler = createReadScheduler(() => time)
   const read: string[] = []
   const open = (server: ServerReads, name: string, ms: number) => {
@@ -17,23 +18,28 @@ function setUp() {
       () => {
         time += ms
         read.push(name)
+        const more = following
+        following = 0
+        void Promise.resolve().then(() => (time += more))
       },
       () => void resumed++
     )
     return { ...source, name, resumed: () => resumed }
   }
+  /** Lets the work that follows from the next chunk take so many milliseconds. */
+  const pass = (ms: number) => void (following = ms)
   const turn = async () => {
     read.splice(0)
     await nextTurn()
     return read.join('')
   }
-  return { server: scheduler.server, open, read, turn }
+  return { server: scheduler.server, open, read, turn, pass }
 }
 
 test('SR-H3 what a server sends beyond its time in a turn of the event loop is read in later turns, in order', async () => {
   const { server, open, turn } = setUp()
   const only = server()
-  const sources = ['a', 'b', 'c', 'd', 'e'].map((name) => open(only, name, 3))
+  const sources = ['a', 'b', 'c', 'd', 'e'].map((name) => open(only, name, 1.5))
   for (const { add } of [...sources, ...sources]) assert.equal(add(chunk), true, 'nothing is behind yet')
   let isLast = false
   only.schedule(() => (isLast = true))
@@ -103,7 +109,7 @@ test('SR-H3 a long chunk is read in pieces, between which other work has its tur
 
 test('a server that takes little time in each turn is never held up', async () => {
   const { server, open, turn } = setUp()
-  const only = open(server(), 'x', 0.9)
+  const only = open(server(), 'x', 0.4)
   for (let turns = 0; turns < 50; turns++) {
     assert.equal(only.add(chunk), true, `turn ${turns}`)
     assert.equal(await turn(), 'x')
@@ -112,10 +118,20 @@ test('a server that takes little time in each turn is never held up', async () =
 
 test('a server alone has the whole time of a turn, one share after the other', async () => {
   const { server, open, turn } = setUp()
-  const only = open(server(), 'x', 0.8)
+  const only = open(server(), 'x', 0.4)
   for (let sent = 0; sent < 12; sent++) only.add(chunk)
   assert.equal(await turn(), 'xxxxxx', 'three shares of two steps')
   assert.equal(await turn(), 'xxxxxx')
+})
+
+test('after a turn in which a little reading led to much work, the next reads of one server only', async () => {
+  const { server, open, pass, turn } = setUp()
+  const [one, other] = [open(server(), 'a', 0.4), open(server(), 'b', 0.4)]
+  for (let sent = 0; sent < 12; sent++) for (const { add } of [one, other]) add(chunk)
+  pass(20)
+  assert.equal(await turn(), 'aabbaa')
+  assert.equal(await turn(), 'bb')
+  assert.equal((await turn()).length, 6, 'the work after the last turn was short')
 })
 
 test('what is put off by what is read comes after other work', async () => {

@@ -1,7 +1,9 @@
 /** Milliseconds per event-loop turn in which messages of servers are read; beyond that they wait for a later turn. */
-const TURN_BUDGET_MS = 4
+const TURN_BUDGET_MS = 2
+/** Milliseconds of a turn, with what follows from what was read, after which the next turn reads of one server only. */
+const LONG_TURN_MS = 2 * TURN_BUDGET_MS
 /** Milliseconds after which the next server has its turn. */
-const SHARE_MS = 1
+const SHARE_MS = 0.5
 /** Longer chunks are read in pieces: one may hold a thousand messages. */
 const PIECE_BYTES = 16_384
 /** Paused sources of a server that continue in one turn: each delivers as much as its socket holds. */
@@ -29,7 +31,7 @@ export interface ServerReads {
 /**
  * Divides event-loop time among servers. One loop turn reads all readable sockets, so a server that floods many streams
  * would delay every caller. What is read in a turn is processed after its socket reads, in one batch, which keeps the
- * code in the processor's caches and saves a sixth of a call's CPU time. Beyond 4 ms the rest waits for later turns,
+ * code in the processor's caches and saves a sixth of a call's CPU time. Beyond 2 ms the rest waits for later turns,
  * servers in rotation, and the sources of a server that waits are paused: of each no more waits than two reads of its
  * socket. `now` is replaced only in tests.
  */
@@ -52,11 +54,19 @@ export function createReadScheduler(now: () => number = () => performance.now())
   /** Servers of which something waits, in rotation. */
   const behind = new Set<ServerState>()
   let isScheduled = false
+  let begun = 0
+  /** True if the last turn took longer than its budget, with all that followed from what was read. */
+  let wasLong = false
 
   const plan = () => {
     if (isScheduled) return
     isScheduled = true
     setImmediate(runTurn)
+    // runs behind the promises and ticks of `runTurn`
+    setImmediate(endTurn)
+  }
+  const endTurn = () => {
+    wasLong = now() - begun > LONG_TURN_MS
   }
   const setBehind = (server: ServerState) => {
     server.isBehind = server.works.length > 0 || server.paused.length > 0
@@ -77,6 +87,7 @@ export function createReadScheduler(now: () => number = () => performance.now())
   const runTurn = () => {
     isScheduled = false
     let at = now()
+    begun = at
     const end = at + TURN_BUDGET_MS
     const waiting = [...behind]
     const due = fresh
@@ -85,10 +96,10 @@ export function createReadScheduler(now: () => number = () => performance.now())
       if (at < end) at = serve(server, at)
       else setBehind(server)
       // the rest of the turn is for whoever waits, also if that is one server
-      if (server.works.length > 0 && at < end) waiting.push(server)
+      if (server.works.length > 0 && at < end && !wasLong) waiting.push(server)
     }
-    // at least one, however much is new in every turn
-    for (let served = 0; waiting.length > 0 && (served === 0 || at < end); served++) {
+    // at least one, however much is new in every turn; no more while a little reading leads to much work
+    for (let served = 0; waiting.length > 0 && (served === 0 || (at < end && !wasLong)); served++) {
       const server = waiting.shift()!
       behind.delete(server)
       at = serve(server, at)
