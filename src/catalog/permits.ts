@@ -95,9 +95,10 @@ function createPermits(
     of(caller) {
       const { kind, allowed, signIn } = caller
       if (!policies.hasRules) return fallbackOf(kind, allowed)
-      if (signIn && kind !== 'client') return ofPerson(caller)
       let permit = byCaller.get(caller)
-      if (!permit) byCaller.set(caller, (permit = ofSubject(subjectOf(caller), allowed)))
+      if (permit) return permit
+      permit = signIn && kind !== 'client' ? ofPerson(caller) : ofSubject(subjectOf(caller), allowed)
+      byCaller.set(caller, permit)
       return permit
     }
   }

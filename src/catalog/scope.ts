@@ -261,10 +261,25 @@ function createScope(catalog: Catalog, group: ResolvedGroup | undefined, permit:
   }
 }
 
+/** Groups of which a permit's hashes are kept. */
+const MAX_HASHES = 64
+/** Hashes by permit and group: each request would join the two texts, and read all of the new text to look it up. */
+const hashes = new WeakMap<Permit, Map<string, string>>()
+
+function scopeHash(ofGroup: string, permit: Permit): string {
+  if (permit.isAll) return ofGroup
+  let ofPermit = hashes.get(permit)
+  const known = ofPermit?.get(ofGroup)
+  if (known !== undefined) return known
+  if (!ofPermit || ofPermit.size >= MAX_HASHES) hashes.set(permit, (ofPermit = new Map()))
+  const hash = `${ofGroup} ${permit.contentHash}`
+  ofPermit.set(ofGroup, hash)
+  return hash
+}
+
 /** Returns the scope of a group, or of the global endpoint, for a caller with this permit. */
 export function scopeFor(catalog: Catalog, group?: ResolvedGroup, permit: Permit = allServers): Scope {
-  const ofGroup = group?.contentHash ?? ''
-  const contentHash = permit.isAll ? ofGroup : `${ofGroup} ${permit.contentHash}`
+  const contentHash = scopeHash(group?.contentHash ?? '', permit)
   const known = catalog.scopes.get(contentHash)
   if (known) return known
   const scope = createScope(catalog, group, permit, contentHash)
