@@ -18,7 +18,11 @@ for (const engine of engines) {
     const alpha = stdioServer('alpha')
     const first = await send(app, 'POST', '', { ...alpha, description: 'first' })
     const record = { ...alpha, description: 'first', session_mode: 'stateless', enabled: true }
-    assert.deepEqual([first.statusCode, first.json()], [201, { ...record, server: record }])
+    // a slow machine adds what a start costs
+    const { start_cost, server, ...made } = first.json<Record<string, Record<string, unknown>>>()
+    const { start_cost: same, ...nested } = server!
+    assert.deepEqual([first.statusCode, made, nested], [201, record, record])
+    assert.deepEqual(same, start_cost)
     const second = await send(app, 'POST', '', alpha)
     assert.deepEqual([second.statusCode, second.json()], [409, { error: 'server "alpha" already exists' }])
   })
