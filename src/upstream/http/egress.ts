@@ -2,7 +2,7 @@ import { lookup as resolve, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { LRUCache } from 'lru-cache'
-import { Agent, buildConnector, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import {
   createZoneLookup,
   isFurtherInside,
@@ -11,6 +11,7 @@ import {
   reachableAddresses
 } from '../../domain/network/egress.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { Agent, buildConnector } from './undici-parts.ts'
 
 /** Address that the gateway itself listens on. */
 export interface ListenAddress {

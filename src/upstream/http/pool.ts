@@ -1,10 +1,11 @@
-import { type Dispatcher, Pool, type buildConnector } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
 import { socketFailure } from './failure.ts'
 import type { Exchange } from './exchange.ts'
 import { createSlotSet } from '../../lib/slot-set.ts'
 import { noop } from '../../lib/noop.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { Pool } from './undici-parts.ts'
 
 export interface HttpPoolOptions {
   readonly url: string

@@ -1,0 +1,14 @@
+/**
+ * The parts of undici that the gateway uses. Its index also loads fetch, WebSocket, caches and mocks, which take a
+ * tenth of the start.
+ */
+import api from 'undici/lib/api/index.js'
+import buildConnector from 'undici/lib/core/connect.js'
+import Agent from 'undici/lib/dispatcher/agent.js'
+import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
+import Pool from 'undici/lib/dispatcher/pool.js'
+
+// as the index does
+Object.assign(Dispatcher.prototype, api)
+
+export { Agent, buildConnector, Pool }
