@@ -69,8 +69,8 @@ function createPermits(
   people: Memberships
 ): Permits {
   const byCaller = new WeakMap<Caller, Permit>()
-  // a person who signed in is another object with each request
-  const bySignIn = new LRUCache<string, Permit>({ max: MAX_PEOPLE })
+  // a person with a session in a browser is another object with each request
+  let bySignIn: LRUCache<string, Permit> | undefined
   const fallbackOf = createFallback(byDefault)
   const subjectOf = ({ kind, name, key, oauthClient, scopes }: Caller): Subject => {
     const id = principalIdOf(key)
@@ -80,6 +80,8 @@ function createPermits(
   }
   const ofPerson = (caller: Caller): Permit => {
     const key = `${caller.kind} ${caller.key}`
+    // reserves its memory, which a gateway where nobody signs in need not
+    bySignIn ??= new LRUCache({ max: MAX_PEOPLE })
     let permit = bySignIn.get(key)
     if (!permit) bySignIn.set(key, (permit = ofSubject(subjectOf(caller), caller.allowed)))
     return permit

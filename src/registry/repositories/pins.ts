@@ -38,7 +38,8 @@ export interface ReadDefinition {
 }
 
 /** Canonical fingerprints of texts that were read lately: one of 64 MB takes seconds. */
-const canonicals = new LRUCache<string, string>({ max: 50_000 })
+// `max` would reserve the memory of all entries at the start
+const canonicals = new LRUCache<string, string>({ maxSize: 50_000, sizeCalculation: () => 1 })
 
 /** Returns the canonical fingerprint of a definition, made once per text. `digest`: SHA-256 of the text. */
 export function canonicalOf(kind: DefinitionKind, definition: string, digest: string): string {
