@@ -42,9 +42,10 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   plugins: [...gateway, ...web],
   routes: [...gateway, ...web, 'plugins'],
   'app.ts': [...gateway, ...web, 'plugins', 'routes'],
-  'inherited-descriptors.ts': [],
   'secret-files.ts': ['lib', 'config'],
-  'server.ts': ['lib', 'domain', 'config', 'http', 'app.ts', 'inherited-descriptors.ts', 'secret-files.ts', early],
+  start: ['lib', 'domain', 'config', 'http'],
+  'server.ts': ['lib', 'domain', 'config', 'start', 'app.ts', 'secret-files.ts', early],
+  workers: ['lib', 'domain', 'config', 'http', 'start', 'app.ts', 'secret-files.ts'],
   'migrate.ts': ['lib', 'domain', 'config', 'registry'],
   cli: [...basics, 'protocol', 'config', 'validation', early],
   reference: ['domain', 'schemas', 'config', 'protocol', 'plugins', 'cli', 'app.ts']
@@ -52,7 +53,10 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that only these parts may use; every other package is open to all. */
 const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
-  [/^(fastify|fastify-plugin|@fastify\/(?!.*-compiler$).*)$/, ['http', 'plugins', 'routes', 'app.ts', 'server.ts']],
+  [
+    /^(fastify|fastify-plugin|@fastify\/(?!.*-compiler$).*)$/,
+    ['http', 'plugins', 'routes', 'app.ts', 'start', 'server.ts', 'workers']
+  ],
   [/^@fastify\/.*-compiler$/, ['validation']],
   [/^(kysely|pg|@electric-sql\/.*)$/, ['registry']],
   [/^undici(\/|$)/, ['upstream']],
@@ -74,8 +78,14 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
 const waysOut: Readonly<Record<string, readonly string[]>> = {
   undici: ['upstream/http/undici-parts.ts'],
   'upstream/http/undici-parts.ts': ['upstream/http/egress.ts', 'upstream/http/pool.ts'],
-  // for the names of statuses, and to listen
-  'node:http': ['plugins/errors.ts', 'plugins/openapi/document.ts', 'cli/io/callback.ts'],
+  // for the names of statuses, to listen, and on the private sockets between workers
+  'node:http': [
+    'plugins/errors.ts',
+    'plugins/openapi/document.ts',
+    'cli/io/callback.ts',
+    'http/siblings.ts',
+    'http/forwarding.ts'
+  ],
   'node:https': [],
   'node:http2': [],
   'node:tls': [],
