@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { OwnsId } from '../domain/worker-ids.ts'
 import { createDashboardEvents, type DashboardEvents } from '../control/dashboard/dashboard-events.ts'
 import { createBatchScheduler, type BatchScheduler } from '../lib/batch-scheduler.ts'
 import { createSlicedWork, type SlicedWork } from '../lib/time-slice.ts'
@@ -44,6 +45,8 @@ export interface GatewayOptions {
     | 'definitionsWebhook'
     | 'embeddings'
   >
+  /** Tests if requests with an id of a session or parked call reach this worker; undefined: all do. */
+  readonly ownsId?: OwnsId | undefined
   /** Product version. */
   readonly version: string
   /** Policies of the policy file. */

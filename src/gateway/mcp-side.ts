@@ -60,7 +60,7 @@ export function createMcpSide(
   { refresher }: ListRefresh,
   { listChanges, subscriptions, taskStreams }: ServerWatching
 ): McpSide {
-  const { registry, config, version, log } = options
+  const { registry, config, version, ownsId, log } = options
   const { upstreams } = connections
   const clientActivity = createClientActivity()
   const scopes = createScopes(live, (endpoint) => {
@@ -108,6 +108,7 @@ export function createMcpSide(
     registry,
     config,
     version,
+    ownsId,
     clientCalls,
     taskCalls: new ClientCalls({ ...observer, onCall: noop }, send),
     taskStreams,

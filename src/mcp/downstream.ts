@@ -1,4 +1,5 @@
 import { TITLE, PRODUCT } from '../domain/product.ts'
+import type { OwnsId } from '../domain/worker-ids.ts'
 import { groupOf } from '../catalog/endpoint.ts'
 import type { CurrentScopes } from '../catalog/scope.ts'
 import type { SearchIndex } from '../catalog/search-index.ts'
@@ -76,6 +77,8 @@ const MAX_CONCURRENT_SESSION_ENDS = 2
 /** Request handlers of the MCP endpoints. They never throw; each call answers its HTTP request. */
 export interface Downstream {
   post(http: HttpContext, body: Buffer): void
+  /** Returns the `requestState` of this gateway in a body, whose worker has the parked call; undefined if there is none. */
+  ownStateIn(body: Buffer): string | undefined
   /** Returns true if the body contains only responses and notifications, no requests. */
   startsNoWork(body: Buffer): boolean
   get(http: HttpContext): void
@@ -110,6 +113,8 @@ export interface Downstream {
 export interface DownstreamOptions {
   readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey' | 'usedAssertions' | 'results'>
   readonly config: Pick<Config, 'limits' | 'timeouts'>
+  /** Tests if requests with an id of a session or parked call reach this worker; undefined: all do. */
+  readonly ownsId?: OwnsId | undefined
   /** Product version. */
   readonly version: string
   readonly clientCalls: ClientCalls
@@ -149,7 +154,7 @@ export interface DownstreamOptions {
 type State = ReturnType<typeof createState>
 
 /** Creates the state that requests share. */
-function createState({ registry, config, quotas, upstreamSessions, log }: DownstreamOptions) {
+function createState({ registry, config, quotas, upstreamSessions, ownsId, log }: DownstreamOptions) {
   const { limits, timeouts } = config
   const eventStore = createEventStore()
   const elicitations = createElicitations()
@@ -166,6 +171,7 @@ function createState({ registry, config, quotas, upstreamSessions, log }: Downst
   }
   const sessions = createClientSessions({
     key: registry.deriveKey('mcp session ids'),
+    owns: ownsId,
     maxSessions: limits.sessions,
     quota: quotas.forUnits(limits.sessionsPerPrincipal),
     sessionIdleMs: timeouts.sessionIdleMs,
@@ -180,7 +186,7 @@ function createState({ registry, config, quotas, upstreamSessions, log }: Downst
     eventStore,
     elicitations,
     heartbeat: createHeartbeat(),
-    inputRequiredStore: createInputRequiredStore<PendingCall>(registry.deriveKey('request states')),
+    inputRequiredStore: createInputRequiredStore<PendingCall>(registry.deriveKey('request states'), ownsId),
     clientInfoCache: createClientInfoCache()
   }
 }
@@ -361,6 +367,7 @@ export function createDownstream(options: DownstreamOptions): Downstream {
     })
   return {
     post: (http, body) => serve(http, (reply) => dispatcher.post(http, reply, body)),
+    ownStateIn: (body) => inputRequiredStore.ownStateIn(body),
     startsNoWork: (body) => dispatcher.startsNoWork(body),
     get: (http) => serveSession(http, (session, reply) => streams.open(http, session, reply)),
     delete: (http) => serveSession(http, (session, reply) => deleteSession(session, http, reply)),

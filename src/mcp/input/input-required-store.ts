@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { isObject } from '../../domain/is-object.ts'
+import { makeOwned, ownsEveryId, type OwnsId } from '../../domain/worker-ids.ts'
 import { members } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { createQuota } from '../../lib/quota.ts'
@@ -50,6 +51,8 @@ export interface InputRequiredStore<C extends Abandonable> {
   add(context: RequestContext, parked: ParkedCall<C>): string | undefined
   /** Returns true if the state was issued by this gateway; an upstream's own state is forwarded. */
   isOwnState(state: unknown): state is string
+  /** Returns the state of this gateway that a body holds, as it was issued; undefined if there is none. */
+  ownStateIn(body: Buffer): string | undefined
   /** Removes and returns the parked call. Throws ProtocolError, with the same text for every defect of a state. */
   take(context: RequestContext, state: string): ParkedCall<C>
   /** Abandons the parked calls of the matching principals and endpoints (mcp-proxy.md#parked-calls). */
@@ -134,13 +137,21 @@ export const invalidState = ({ id }: Message) =>
     data: { reason: 'invalid_request_state' }
   })
 
-export function createInputRequiredStore<C extends Abandonable>(key: Buffer): InputRequiredStore<C> {
+/** Creates the store of one process. `owns` tests if requests with a state reach this worker. */
+export function createInputRequiredStore<C extends Abandonable>(
+  key: Buffer,
+  owns: OwnsId = ownsEveryId
+): InputRequiredStore<C> {
   const entries = new Map<string, Entry<C>>()
   const places = createQuota(MAX_PARKED_PER_SERVER)
   const storedBytes = createQuota(MAX_BYTES_PER_SERVER, MAX_BYTES)
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
   /** Distinguishes this gateway's states from an upstream's, which may be the same product with another key. */
   const prefix = `${VERSION}.${sign(VERSION).slice(0, 8)}.`
+  const quotedPrefix = `"${prefix}`
+  const memberPattern = new RegExp(
+    String.raw`"requestState"\s*:\s*"(${prefix.replaceAll('.', String.raw`\.`)}[\w.-]{1,128})"`
+  )
 
   const countOf = (principal: string) => {
     let count = 0
@@ -169,6 +180,10 @@ export function createInputRequiredStore<C extends Abandonable>(key: Buffer): In
     failQuestions(entry.questions, reason)
     entry.pendingCall.abandon()
   }
+  const newState = () => {
+    const id = randomBytes(16).toString('base64url')
+    return `${prefix}${id}.${sign(id)}`
+  }
   const isSigned = (payload: string, signature: string) => {
     const expected = Buffer.from(sign(payload))
     const given = Buffer.from(signature)
@@ -185,10 +200,15 @@ export function createInputRequiredStore<C extends Abandonable>(key: Buffer): In
       const { caller, endpoint, message } = context
       const bytes = bytesOf(parked.questions, message)
       if (entries.size >= MAX_PARKED || hasTooMany(caller) || !reserve(parked.server, bytes)) return undefined
-      const id = randomBytes(16).toString('base64url')
+      const state = makeOwned(newState, owns)
+      const [id] = state.slice(prefix.length).split('.') as [string]
       const timer = setTimeout(expire, PARKED_TIMEOUT_MS, id).unref()
       entries.set(id, { ...parked, principal: caller.key, endpoint, digest: digestOf(message), bytes, timer })
-      return `${prefix}${id}.${sign(id)}`
+      return state
+    },
+    ownStateIn(body) {
+      if (!body.includes(quotedPrefix)) return undefined
+      return memberPattern.exec(body.toString('latin1'))?.[1]
     },
     isOwnState: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
     take(context, state) {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { makeOwned, ownsEveryId, type OwnsId } from '../../domain/worker-ids.ts'
 import { createSlotSet, type SlotSet, type SlotItem } from '../../lib/slot-set.ts'
 import type { EndedSession, SessionEnd } from '../../registry/session-ends.ts'
 import { createFairShareCache } from '../../lib/fair-share-cache.ts'
@@ -89,6 +90,8 @@ export const currentStreamOf = ({ streams, detachedStream }: Session): HttpReply
 export interface ClientSessionsOptions {
   /** HMAC key for session ids. */
   readonly key: Buffer
+  /** Tests if requests with an id reach this worker; default: all do. */
+  readonly owns?: OwnsId | undefined
   readonly maxSessions: number
   /** Quota of sessions per principal. */
   readonly quota: Quota
@@ -146,6 +149,7 @@ export const createClientSessions = (options: ClientSessionsOptions): ClientSess
 
 class SessionTable implements ClientSessions {
   readonly #options: ClientSessionsOptions
+  readonly #owns: OwnsId
   readonly #ids: SessionIds
   // ordered by last use, accurate to one second
   readonly #known = new Map<string, Session>()
@@ -159,7 +163,8 @@ class SessionTable implements ClientSessions {
 
   constructor(options: ClientSessionsOptions) {
     this.#options = options
-    this.#ids = createSessionIds(options.key)
+    this.#owns = options.owns ?? ownsEveryId
+    this.#ids = createSessionIds(options.key, this.#owns)
     this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.sessionIdleMs)).unref()
   }
 
@@ -176,10 +181,10 @@ class SessionTable implements ClientSessions {
   }
 
   open(principal: string, endpoint: string): Session | SessionLimit {
-    return (
-      this.#reserve(principal) ??
-      this.#add(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
-    )
+    const limit = this.#reserve(principal)
+    if (limit) return limit
+    const id = makeOwned(() => randomBytes(16).toString('base64url'), this.#owns)
+    return this.#add(id, { p: principal, e: endpoint, r: '', c: {} })
   }
 
   find(id: string, principal: string, endpoint: string): Session | undefined {

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { makeOwned, ownsEveryId, type OwnsId } from '../../domain/worker-ids.ts'
 
 /** Signed payload of a legacy session id. */
 export interface Claims {
@@ -44,16 +45,17 @@ export function isExpired({ t }: Claims): boolean {
   return age > MAX_AGE_MS || age < -MAX_SKEW_MS
 }
 
-/** Creates the ids that are signed with this HMAC key. */
-export function createSessionIds(key: Buffer): SessionIds {
+/** Creates the ids that are signed with this HMAC key; new ones lead to the worker that `owns` them. */
+export function createSessionIds(key: Buffer, owns: OwnsId = ownsEveryId): SessionIds {
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
+  const make = ({ p, e, r, c }: Omit<Claims, 't' | 'n'>) => {
+    const n = randomBytes(16).toString('base64url')
+    const claims: Claims = { p, e, r, c, t: Math.floor(Date.now() / 1_000), n }
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+    return `${payload}.${sign(payload)}`
+  }
   return {
-    issue({ p, e, r, c }) {
-      const n = randomBytes(16).toString('base64url')
-      const claims: Claims = { p, e, r, c, t: Math.floor(Date.now() / 1_000), n }
-      const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
-      return `${payload}.${sign(payload)}`
-    },
+    issue: (claims) => makeOwned(() => make(claims), owns),
     verify(id) {
       const dot = id.indexOf('.')
       if (dot <= 0) return undefined
