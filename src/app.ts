@@ -21,10 +21,12 @@ import identity from './plugins/identity.ts'
 import inTurn from './plugins/pipelining.ts'
 import { createTurnQueue } from './lib/turn-queue.ts'
 import jsonBody from './plugins/json-body.ts'
+import type { WorkerPlace } from './http/siblings.ts'
 import { ifAvailable } from './http/wait-for-database.ts'
 import { watchOverload } from './http/overload.ts'
 import openapi from './plugins/openapi.ts'
 import registry from './plugins/registry.ts'
+import siblingsPlugin from './plugins/siblings.ts'
 import requestTurns from './plugins/request-turns.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
@@ -68,6 +70,8 @@ export interface BuildOptions {
   readonly observers?: readonly Partial<Observer>[]
   /** Compiles the schemas of all routes before ready, instead of each on its first use. */
   readonly compileEagerly?: boolean
+  /** Place among the workers of the port; absent if this process serves it alone. */
+  readonly place?: WorkerPlace
   /** Folder of the dashboard's pages; default: the build's output folder. */
   readonly dashboardRoot?: string
 }
@@ -139,7 +143,10 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   app.setChildLoggerFactory((logger) => logger)
   const { mode, timeouts, limits, host, publicUrl, allowedHosts, allowedOrigins, initSecret } = config
 
-  await app.register(clientAddress, config)
+  const { place } = options
+  // one process alone does not load what workers need
+  const siblings = place ? (await import('./http/siblings.ts')).createSiblings(place, limits) : null
+  await app.register(clientAddress, { trustedProxies: config.trustedProxies, siblings })
   const connections = boundConnections(app.server, {
     ...limits,
     addresses: app.clientAddresses,
@@ -151,16 +158,19 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(jsonBody, { limits })
   const load = watchOverload({
     ...limits,
+    processes: place?.count ?? 1,
     onChange: (reason) => logOverload(app.log, reason),
     onShortage() {
       connections.closeStalled()
+      siblings?.closeStalled()
       ifAvailable(() => app.gateway.endRetired())
     }
   })
   app.addHook('onReady', async () => load.start())
   app.addHook('onClose', async () => load.close())
-  await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION, load })
+  await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION, load, siblings })
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
+  await app.register(siblingsPlugin, { siblings })
   const readCredentials = createCredentialReader()
   await app.register(requestTurns, { mode, readCredentials })
   await app.register(auth, { mode, limits, readCredentials, auth: config.auth, publicUrl })
@@ -169,7 +179,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   const policyFile = config.policyFile === undefined ? undefined : await readPolicyFile(config.policyFile)
   await app.register(registry, { config, onProgress, onFailure })
   await app.register(gateway, {
-    ...{ config, version: VERSION, policyFile },
+    ...{ config, version: VERSION, policyFile, ownsId: siblings?.owns },
     observers: [...app.metrics.observers, ...observers]
   })
   await app.register(identity, { auth: config.auth, publicUrl })

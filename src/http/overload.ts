@@ -16,6 +16,8 @@ export interface OverloadOptions extends Pick<
   Config['limits'],
   'heapPercent' | 'memoryPercent' | 'memoryLimitBytes' | 'eventLoopLagMs'
 > {
+  /** Processes that share the memory; default: 1. */
+  readonly processes?: number
   /** Called with the reason when overload begins or changes, and with undefined when it ends. */
   readonly onChange: (reason: string | undefined) => void
   /** Called at each sample at which memory is short, to free dispensable memory. */
@@ -113,9 +115,9 @@ function watchLag({ eventLoopLagMs, now = () => performance.now() }: OverloadOpt
 
 /** Reports whether resident and live memory exceed the limit; once exceeded, the limit is 5 % lower (hysteresis). */
 function watchResident(options: OverloadOptions) {
-  const { memoryPercent, memoryLimitBytes = availableBytes() } = options
+  const { memoryPercent, memoryLimitBytes = availableBytes(), processes = 1 } = options
   const { resident = residentBytes, live = liveBytes } = options
-  const max = (memoryLimitBytes * memoryPercent) / 100
+  const max = (memoryLimitBytes * memoryPercent) / 100 / processes
   let baseline = Infinity
   return (wasShort: boolean): boolean => {
     const share = wasShort ? 0.95 : 1

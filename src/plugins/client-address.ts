@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
+import type { Siblings } from '../http/siblings.ts'
 import type { Config } from '../config/config.ts'
 import { createAddressResolver, type AddressResolver } from '../domain/network/client-address.ts'
 
@@ -13,14 +14,20 @@ declare module 'fastify' {
   }
 }
 
+export interface ClientAddressOptions extends Pick<Config, 'trustedProxies'> {
+  /** Knows the peers of forwarded requests; null if this process serves its port alone. */
+  readonly siblings: Pick<Siblings, 'peerOf'> | null
+}
+
 /** Decorates requests with `address`. Fastify's `trustProxy` would also take host and protocol from headers. */
-export default fp<Pick<Config, 'trustedProxies'>>(
-  async (app, { trustedProxies }) => {
+export default fp<ClientAddressOptions>(
+  async (app, { trustedProxies, siblings }) => {
     const addresses = createAddressResolver(trustedProxies)
     app.decorate('clientAddresses', addresses)
     app.decorateRequest('address', {
       getter(this: FastifyRequest) {
-        return addresses.resolve(this.raw.socket.remoteAddress, this.headers['x-forwarded-for'])
+        const peer = siblings ? siblings.peerOf(this.raw) : this.raw.socket.remoteAddress
+        return addresses.resolve(peer, this.headers['x-forwarded-for'])
       }
     })
   },

@@ -23,6 +23,8 @@ declare module 'fastify' {
 export interface GatewayPluginOptions {
   readonly config: GatewayOptions['config'] & Pick<Config, 'adminToken' | 'callLog' | 'demo'>
   readonly version: string
+  /** Tests if requests with an id reach this worker; undefined: all do. */
+  readonly ownsId: GatewayOptions['ownsId']
   /** Policies of the policy file; absent if there is none. */
   readonly policyFile?: PolicyFile | undefined
   readonly observers: readonly Partial<Observer>[]
@@ -81,7 +83,7 @@ async function bootstrap(gateway: Gateway, token: string, log: FastifyBaseLogger
 
 /** Starts the gateway, which loads the catalog and contacts no upstream. A failure leaves it closed. */
 async function startGateway(app: FastifyInstance, registry: Registry, options: GatewayPluginOptions): Promise<Gateway> {
-  const { config, version, policyFile } = options
+  const { config, version, policyFile, ownsId } = options
   const { mode, adminToken, callLog, demo } = config
   const { log } = app
   const listenAddresses = () => app.addresses().filter((place) => typeof place === 'object')
@@ -92,7 +94,7 @@ async function startGateway(app: FastifyInstance, registry: Registry, options: G
   }
   const observers = [...options.observers, ...(callLog.enabled ? [createCallLog(registry.calls, logged)] : [])]
   const gateway: Gateway = createGateway({
-    ...{ registry, config, version, listenAddresses, observers, log },
+    ...{ registry, config, version, ownsId, listenAddresses, observers, log },
     filePolicies: policyFile?.policies
   })
   try {

@@ -6,7 +6,7 @@ import { watchOverload } from '../../src/http/overload.ts'
  * Starts the overload detection with a clock and heap that the test controls; each half-second step is delayed as
  * given.
  */
-function start(t: TestContext) {
+function start(t: TestContext, processes = 1) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const machine = {
     at: 0,
@@ -23,6 +23,7 @@ function start(t: TestContext) {
     heapPercent: 90,
     memoryPercent: 80,
     memoryLimitBytes: 1_000,
+    processes,
     eventLoopLagMs: 2_000,
     onChange: (reason) => told.push(reason),
     onShortage: () => machine.shortages++,
@@ -57,6 +58,17 @@ test('a heap over its share is too much, until it is under it again', (t) => {
   machine.heap = 90
   assert.equal(step(0), false)
   assert.deepEqual(told, ['the heap is nearly full', undefined])
+})
+
+test('several processes share the memory', (t) => {
+  const { machine, step } = start(t, 4)
+  assert.equal(step(0), false)
+  machine.resident = 200
+  machine.live = 200
+  assert.equal(step(0, 0), false)
+  machine.resident = 201
+  machine.live = 201
+  assert.equal(step(0, 0), true)
 })
 
 test('where the system does not say how much is resident, what is live counts', (t) => {

@@ -3,7 +3,9 @@ import { LARGE_BYTES } from '../../json/payload.ts'
 import { notFound } from '../../lib/errors.ts'
 import type { TurnQueue } from '../../lib/turn-queue.ts'
 import type { HttpContext } from '../../mcp/http-context.ts'
+import type { Siblings } from '../../http/siblings.ts'
 import { refuseEncoding } from '../../plugins/json-body.ts'
+import { forwardToOwner } from '../../plugins/siblings.ts'
 
 export interface BodyOptions {
   /** Limit of a body, in bytes. */
@@ -68,6 +70,20 @@ export const createOverloadCheck =
   ({ overloadError, body }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
     if (overloadError && !(body instanceof Buffer && app.gateway.mcp.startsNoWork(body))) throw overloadError
     done()
+  }
+
+/**
+ * Creates a hook that lets the worker with the parked call answer a request that continues it. The caller was
+ * authenticated here too, but nothing was counted.
+ */
+export const createParkedCheck =
+  (siblings: Siblings, app: FastifyInstance) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+    const { raw, headers, body } = request
+    const isSession = headers['mcp-session-id'] !== undefined
+    if (isSession || siblings.isFromSibling(raw) || !(body instanceof Buffer)) return done()
+    const id = app.gateway.mcp.ownStateIn(body)
+    if (id === undefined || siblings.owns(id)) return done()
+    forwardToOwner(siblings, request, reply, { id, body, next: done })
   }
 
 /** Returns the body and removes it from the request, which lives as long as its response: hours for a stream. */

@@ -7,6 +7,7 @@ import {
   createGroupCheck,
   groupNameOf,
   createOverloadCheck,
+  createParkedCheck,
   rejectOtherMethods,
   takeBody,
   parseBodiesAsBuffers,
@@ -22,7 +23,7 @@ function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContex
 /** Streamable HTTP endpoints, one global and one per group (http-contract.md#mcp-endpoints). */
 export const mcp: FastifyPluginAsyncTypebox<BodyOptions> = async (app, options) => {
   const { bodyLimit } = options
-  const config = { access: 'client' } as const
+  const config = { access: 'client', sessionIn: 'header' } as const
   const check = createGroupCheck(app)
   parseBodiesAsBuffers(app, options)
 
@@ -39,7 +40,7 @@ export const mcp: FastifyPluginAsyncTypebox<BodyOptions> = async (app, options) 
         schema: sendMessage(url),
         bodyLimit,
         ...hooks,
-        preHandler: createOverloadCheck(app)
+        preHandler: [createOverloadCheck(app), ...(app.siblings ? [createParkedCheck(app.siblings, app)] : [])]
       },
       (request, reply) => {
         app.gateway.mcp.post(httpContextOf(request, reply), takeBody(request))

@@ -44,7 +44,7 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, options) =
     app.post<{ Body: Buffer | undefined; Querystring: { sessionId?: string } }>(
       messagePath(url),
       {
-        config: { ...config, admittedAfterBody: true },
+        config: { ...config, admittedAfterBody: true, sessionIn: 'query' },
         schema: sendToSse(url),
         bodyLimit,
         onRequest,
