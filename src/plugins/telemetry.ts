@@ -4,6 +4,8 @@ import type { Config } from '../config/config.ts'
 import type { Observer } from '../observe/observation.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import type { OverloadMonitor } from '../http/overload.ts'
+import type { Siblings } from '../http/siblings.ts'
+import { mergeTexts } from './telemetry/merged-text.ts'
 import { shareText } from './telemetry/shared-text.ts'
 import { createTraces } from './telemetry/traces.ts'
 
@@ -22,6 +24,8 @@ export interface AppMetrics {
   failedAuthentication(): void
 }
 
+/** Name under which workers ask each other for their metrics. */
+const QUESTION = 'metrics'
 /** Longest time that exporting the last traces may delay the exit. */
 const FLUSH_MS = 3_000
 
@@ -34,13 +38,15 @@ function valueIfAvailable<T>(read: () => T): T | undefined {
   }
 }
 
-function startMetrics(app: FastifyInstance): Metrics {
+function startMetrics(app: FastifyInstance, siblings: Siblings | null): Metrics {
   const metrics = createMetrics({
     gateway: () => valueIfAvailable(() => app.gateway.stats()),
     logs: () => valueIfAvailable(() => app.registry.logs),
     database: () => valueIfAvailable(() => app.registry.poolStats())
   })
-  app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
+  app.addHook('onResponse', ({ raw, method, routeOptions }, reply, done) => {
+    // a forwarded request is counted where the client sent it
+    if (siblings?.isFromSibling(raw)) return done()
     metrics.request(method, routeOptions.url, reply.statusCode, reply.elapsedTime)
     done()
   })
@@ -54,14 +60,32 @@ async function startTraces(app: FastifyInstance, version: string): Promise<Parti
   return { tracer }
 }
 
+/** Returns the text of this process, or with other workers that of all. */
+function textOf(metrics: Metrics, siblings: Siblings | null): () => Promise<string> {
+  const own = () => metrics.text()
+  if (!siblings) return own
+  siblings.answer(QUESTION, own)
+  return async () => {
+    const [text, others] = await Promise.all([own(), siblings.ask(QUESTION)])
+    return mergeTexts(new Map([[siblings.place.index, text], ...others]))
+  }
+}
+
+export interface TelemetryOptions extends Pick<Config, 'otel' | 'traces'> {
+  readonly version: string
+  readonly load: Pick<OverloadMonitor, 'isOverloaded'>
+  /** Null if this process serves its port alone. */
+  readonly siblings: Siblings | null
+}
+
 /** Sets up metrics and traces. If one is off, its code is not loaded and nothing is measured. */
-export default fp<Pick<Config, 'otel' | 'traces'> & { version: string; load: Pick<OverloadMonitor, 'isOverloaded'> }>(
-  async (app, { otel, traces, version, load }) => {
-    const metrics = otel ? startMetrics(app) : undefined
+export default fp<TelemetryOptions>(
+  async (app, { otel, traces, version, load, siblings }) => {
+    const metrics = otel ? startMetrics(app, siblings) : undefined
     const tracing = traces ? await startTraces(app, version) : undefined
     app.decorate('metrics', {
       observers: [...(metrics ? [metrics.observer] : []), ...(tracing ? [tracing] : [])],
-      text: metrics && shareText(() => metrics.text(), load),
+      text: metrics && shareText(textOf(metrics, siblings), load),
       failedAuthentication: () => metrics?.failedAuthentication()
     })
   },
