@@ -28,6 +28,7 @@ import { createServers, type Servers } from '../control/servers.ts'
 import { groupTokens, watchGroupBudgets } from './group-budgets.ts'
 import { createServerWatching, type ServerWatching } from './server-watching.ts'
 import { clientDocument } from '../upstream/oauth/client-document.ts'
+import { createSharedActivity, type SharedActivity } from './shared-activity.ts'
 import { createSignInSessions, type SignInSessions } from '../control/sign-in.ts'
 import { createStateApplier, type StateApplier } from '../catalog/state-applier.ts'
 import type { GatewayStats } from './stats.ts'
@@ -81,6 +82,8 @@ export interface Gateway {
   /** Checks the vectors for search; contacts nothing. */
   searchChecks(): Check[]
   stats(): GatewayStats
+  /** What pages and records show of the activity in this process and in the other workers. */
+  readonly activity: SharedActivity
   /** Closes all spare sessions and opens no new ones, before the process stops. */
   closeSpareSessions(): void
   /** Stops calls that still run at removed, disabled or changed servers, to free memory. */
@@ -122,6 +125,12 @@ function createControlPlane(parts: GatewayParts) {
   const { registry } = options
   const { connections, health } = upstreamSide
   const catalog = () => live.current
+  const activity = createSharedActivity({
+    ...{ catalog, health, clientActivity: mcpSide.clientActivity },
+    sessions: connections.upstreams.sessionCounts,
+    startTimes: connections.upstreams.startTimes,
+    activeCalls: connections.upstreams.countActiveCalls
+  })
   const attempts = createAttempts(registry)
   const { readings, rereadServer } = refresh
   const { targetOf, readOffer, authorizations } = connections
@@ -145,7 +154,7 @@ function createControlPlane(parts: GatewayParts) {
       catalog,
       readOffer: rereadServer,
       targetOf,
-      startTimes: connections.upstreams.startTimes
+      startTimes: activity.startTimes
     }),
     items: createItems(registry, catalog),
     definitions,
@@ -158,21 +167,22 @@ function createControlPlane(parts: GatewayParts) {
     approvals: parts.approvalDecisions,
     teams: createTeams(registry, catalog),
     signIns,
+    activity,
     dashboard: createDashboard({
       registry,
       attempts,
       groups,
-      health,
+      health: activity.health,
       events,
-      clientActivity: mcpSide.clientActivity,
+      clientActivity: activity.clientActivity,
       catalog,
       targetOf,
       readOffer,
       readRegistered: rereadServer,
       redactorOf: connections.redactorOf,
       stderr: connections.stderr,
-      sessions: connections.upstreams.sessionCounts,
-      startTimes: connections.upstreams.startTimes,
+      sessions: activity.sessions,
+      startTimes: activity.startTimes,
       definitionPolicy: options.config.definitions,
       findCommand: connections.findCommand
     })

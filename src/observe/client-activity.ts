@@ -22,6 +22,8 @@ export interface ClientActivity {
   recordClient(endpoint: string, info: unknown): ActiveClient | null
   /** Returns when an endpoint that `fits` was last used, in milliseconds since 1970; undefined if never. */
   lastUsedAt(fits?: (endpoint: string) => boolean): number | undefined
+  /** Returns when each endpoint was last used. */
+  lastUses(): readonly (readonly [endpoint: string, at: number])[]
   /** Returns the clients of the endpoints that `fits` accepts, the most recent first. */
   listClients(fits?: (endpoint: string) => boolean): ActiveClient[]
   /** Drops the entries of a removed group. */
@@ -71,6 +73,7 @@ export function createClientActivity(): ClientActivity {
       const found = [...times].filter(([endpoint]) => fits(endpoint)).map(([, at]) => at)
       return found.length > 0 ? Math.max(...found) : undefined
     },
+    lastUses: () => [...times],
     listClients: (fits = all) =>
       [...known]
         .filter(([endpoint]) => fits(endpoint))

@@ -122,8 +122,9 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request) => {
+      await app.learnActivity?.()
       const stats = await app.registry.calls.stats(request.query.range ?? '24h')
-      return { ...stats, in_flight: app.gateway.stats().activeCalls }
+      return { ...stats, in_flight: app.gateway.activity.activeCalls() }
     }
   )
 }

@@ -102,6 +102,7 @@ function addReads(app: App): void {
       }
     },
     async (request) => {
+      await app.learnActivity?.()
       const servers = app.gateway.servers.list(callerOf(request))
       if (request.query.include === undefined) return servers
       const health = healthOf(await app.gateway.dashboard.servers(developmentCaller), callerOf(request))
@@ -126,6 +127,7 @@ function addReads(app: App): void {
       }
     },
     async (request) => {
+      await app.learnActivity?.()
       const { name } = request.params
       const server = app.gateway.servers.get(callerOf(request), name)
       if (request.query.include === undefined) return server

@@ -35,7 +35,7 @@ export const Stats = Type.Object(
     from: Type.String({ description: 'Start of the first bucket, ISO 8601' }),
     bucket_s: Type.Integer({ description: 'Length of a bucket in seconds' }),
     total: Type.Object({ ...measures, p99_ms: Type.Optional(Type.Number()) }),
-    in_flight: Type.Integer({ description: 'Active calls in the process that responds' }),
+    in_flight: Type.Integer({ description: 'Active calls of the replica that responds' }),
     buckets: Type.Array(Type.Object(measures), { description: 'Oldest first; the last bucket is still running' }),
     top_tools: Type.Array(ToolStats, { description: 'Most called tools' }),
     slowest_tools: Type.Array(ToolStats, { description: 'Tools with the highest `p95_ms`' }),

@@ -41,7 +41,7 @@ export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> 
   readonly attempts: Attempts
   readonly groups: Pick<Groups, 'visible'>
   readonly events: DashboardEvents
-  readonly clientActivity: ClientActivity
+  readonly clientActivity: Pick<ClientActivity, 'lastUsedAt' | 'listClients'>
   catalog(): Catalog
   targetOf(stored: StoredServer): Target
   readOffer(target: Target): Promise<UpstreamOffer>

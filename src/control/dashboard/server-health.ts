@@ -26,8 +26,21 @@ export interface HealthTrackerOptions {
   onChange(): void
 }
 
-/** Health of servers by name, derived from real contacts only (dashboard.md#status-and-outcomes). */
-export interface HealthTracker {
+/** Health of servers by name. */
+export interface HealthReader {
+  /** Returns undefined before the first contact. */
+  get(server: string): ServerHealth | undefined
+  isConnecting(server: string): boolean
+  /** Returns the time of the last success of `track`, in milliseconds since 1970. */
+  lastReadAt(server: string): number | undefined
+  /** Returns the durations of the last reading of the lists. */
+  readingTimes(server: string): DiscoveryTimings | undefined
+  /** Returns the time of the last successful contact, in milliseconds since 1970. */
+  lastSuccessAt(server: string): number | undefined
+}
+
+/** Health in this process, derived from real contacts only (dashboard.md#status-and-outcomes). */
+export interface HealthTracker extends HealthReader {
   /** Observer that records the outcomes of calls. */
   readonly observer: Pick<Observer, 'onCall' | 'onConnectionFailure'>
   /** Runs `work`, which reads from a server, and records its outcome; `failureOf` selects the errors to record. */
@@ -38,15 +51,6 @@ export interface HealthTracker {
   ): Promise<T>
   /** Records a successful contact; `took`: durations of reading the server's lists. */
   recordSuccess(server: string, took?: DiscoveryTimings): void
-  /** Returns undefined before the first contact. */
-  get(server: string): ServerHealth | undefined
-  isConnecting(server: string): boolean
-  /** Returns the time of the last success of `track`, in milliseconds since 1970. */
-  lastReadAt(server: string): number | undefined
-  /** Returns the durations of the last reading of the lists by this process. */
-  readingTimes(server: string): DiscoveryTimings | undefined
-  /** Returns the time of the last successful contact, in milliseconds since 1970. */
-  lastSuccessAt(server: string): number | undefined
   /** Forgets servers that are not in the catalog. */
   prune(catalog: Catalog): void
 }

@@ -6,7 +6,7 @@ import type { ServerStatus } from '../../schemas/server-status.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { leftOutCount } from '../../catalog/items/left-out.ts'
-import type { HealthTracker } from './server-health.ts'
+import type { HealthReader } from './server-health.ts'
 import type { SessionCounts } from '../../upstream/sessions/upstream-sessions.ts'
 import { recordingMember } from '../server-records.ts'
 import { costOfCalls } from '../start-costs.ts'
@@ -16,7 +16,7 @@ import { statusOf } from './statuses.ts'
 import { summaryOf } from './summary.ts'
 
 export interface ServerViewsOptions {
-  readonly health: HealthTracker
+  readonly health: HealthReader
   /** Returns a server's secrets; none if they cannot be decrypted. */
   secretsOf(stored: StoredServer): ServerSecrets
   /** Returns a function that redacts the server's secrets in a text. */

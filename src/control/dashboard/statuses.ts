@@ -1,6 +1,6 @@
 import type { ServerStatus } from '../../schemas/server-status.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
-import type { ServerHealth, HealthTracker } from './server-health.ts'
+import type { ServerHealth, HealthReader } from './server-health.ts'
 import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 
 const isAuthorization = (key: string) => key.toLowerCase() === 'authorization'
@@ -18,11 +18,7 @@ const statusOfHealth = ({ isHealthy, reason }: ServerHealth, summary: ConfigSumm
  * Returns the status by the last contact, except that a disabled server is `disabled`
  * (dashboard.md#status-and-outcomes).
  */
-export function statusOf(
-  { name, enabled }: CatalogServer,
-  health: HealthTracker,
-  summary: ConfigSummary
-): ServerStatus {
+export function statusOf({ name, enabled }: CatalogServer, health: HealthReader, summary: ConfigSummary): ServerStatus {
   if (!enabled) return 'disabled'
   if (health.isConnecting(name)) return 'connecting'
   const contact = health.get(name)

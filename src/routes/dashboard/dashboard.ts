@@ -27,6 +27,7 @@ export interface DashboardOptions {
 const data: FastifyPluginAsync<Omit<DashboardOptions, 'root'> & { readonly mount: string }> = async (app, options) => {
   const { publicUrl, config, mount } = options
   addETags(app)
+  if (app.learnActivity) app.addHook('preHandler', app.learnActivity)
   for (const routes of [items, events, calls]) await app.register(routes)
   for (const routes of [servers, imports]) await app.register(routes, { publicUrl, mount })
   for (const routes of [toolGroups, oauth]) await app.register(routes, { publicUrl })
