@@ -53,6 +53,7 @@ export default defineConfig({
     rolldownOptions: {
       input: {
         'cli/main': 'src/cli/main.ts',
+        'cli/worker': 'src/cli/worker.ts',
         'demo/server': 'src/demo/server.ts',
         'stdio/launcher-program': 'src/upstream/stdio/launcher-program.mjs',
         'description-thread': 'src/plugins/openapi/description-thread.mjs',

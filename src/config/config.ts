@@ -26,6 +26,8 @@ export interface Config {
   readonly mode: 'development' | 'enterprise'
   readonly host: string
   readonly port: number
+  /** Processes that serve the port. */
+  readonly workers: number
   /** PostgreSQL URL; undefined selects the embedded store in `dataDir`. */
   readonly databaseUrl: string | undefined
   /**
@@ -474,6 +476,17 @@ function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
   )
 }
 
+/** The embedded store serves one process, and the sockets between workers are private folders' files. */
+function checkWorkers({ workers, databaseUrl }: Config, { platform }: Host): void {
+  if (workers === 1) return
+  if (databaseUrl === undefined) {
+    throw new ConfigError(
+      `TOWPATH_WORKERS=${workers} needs PostgreSQL, set DATABASE_URL: the embedded store serves one process`
+    )
+  }
+  if (platform === 'win32') throw new ConfigError('TOWPATH_WORKERS is for Linux and macOS; on Windows use replicas')
+}
+
 function readOidc(read: Reader): OidcConfig | undefined {
   const [issuer, clientId] = [read('oidcIssuer'), read('oidcClientId')]
   if (issuer === undefined && clientId === undefined) return undefined
@@ -594,6 +607,7 @@ export function readConfig(
     mode,
     host: read('host') ?? (isEnterprise ? '0.0.0.0' : '127.0.0.1'),
     port: read('port'),
+    workers: read('workers'),
     databaseUrl,
     directDatabaseUrl: databaseUrl && (read('directDatabaseUrl') ?? databaseUrl),
     dataDir: resolveDataDir(read, env, host),
@@ -638,6 +652,7 @@ export function readConfig(
     limits: readLimits(read)
   }
   checkKey(config)
+  checkWorkers(config, host)
   checkAuth(config)
   checkConsole(config)
   checkPolicyFile(config)

@@ -72,6 +72,13 @@ export const settings = {
     about: 'Port to listen on; 0 picks a free one.',
     parse: port
   },
+  workers: {
+    variable: `${ENV_PREFIX}WORKERS`,
+    fallback: '1',
+    about:
+      'Processes that serve the port, 1 to 64, with PostgreSQL: [workers](../explanation/workers.md). About one for each core that the machine can spare.',
+    parse: integer(1, 64)
+  },
   databaseUrl: {
     variable: 'DATABASE_URL',
     flag: '--database-url',

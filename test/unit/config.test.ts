@@ -131,6 +131,20 @@ test('POSTGRES_ variables build a URL that escapes what needs it', () => {
   assert.equal(config.directDatabaseUrl, config.databaseUrl)
 })
 
+test('workers need PostgreSQL, and a system with Unix sockets', () => {
+  const workers = { TOWPATH_WORKERS: '4' }
+  assert.equal(read().config.workers, 1)
+  assert.equal(read({ ...workers, DATABASE_URL: 'postgres://x/y' }).config.workers, 4)
+  assert.match(refused(workers), /^TOWPATH_WORKERS=4 needs PostgreSQL, set DATABASE_URL/)
+  for (const wrong of ['0', '65', '-1', '1.5', 'all']) {
+    assert.match(refused({ TOWPATH_WORKERS: wrong }), /^TOWPATH_WORKERS must be a whole number from 1 to 64/)
+  }
+  const windows = host({ platform: 'win32' })
+  const url = { DATABASE_URL: 'postgres://x/y' }
+  assert.throws(() => readConfig({ ...workers, ...url }, {}, readFile, windows), /on Windows use replicas/)
+  assert.equal(readConfig(url, {}, readFile, windows).config.workers, 1)
+})
+
 test('DATABASE_URL wins over POSTGRES_ variables', () => {
   const { config } = read({ DATABASE_URL: 'postgres://x/y', POSTGRES_HOST: 'db' })
   assert.equal(config.databaseUrl, 'postgres://x/y')

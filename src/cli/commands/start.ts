@@ -58,6 +58,29 @@ export function addStart(program: Command, io: StartIo): void {
 const typedCommand = ({ npm_lifecycle_event: script }: Environment) =>
   script === 'start' || script === 'npx' ? `npx ${PRODUCT}` : PRODUCT
 
+type Lines = 'text' | 'json'
+
+interface StartOutputs {
+  readonly out: (line: string) => void
+  readonly log: { write(line: string): void }
+  readonly command: string
+}
+
+/** Starts the gateway, which `--help` and client commands do not load. Resolves with its URL. */
+async function load(
+  config: Config,
+  warnings: readonly string[],
+  outputs: StartOutputs,
+  formats: { readonly out: Lines; readonly log: Lines }
+): Promise<string | undefined> {
+  if (config.workers === 1) {
+    const { startServer } = await import('../../server.ts')
+    return startServer(config, warnings, outputs)
+  }
+  const { startPrimary } = await import('../../workers/primary.ts')
+  return startPrimary(config, warnings, { ...outputs, formats })
+}
+
 async function serve(config: Config, warnings: readonly string[], { env }: StartIo): Promise<void> {
   exitWithNpm(env)
   const { stdin, stdout, stderr } = process
@@ -65,13 +88,13 @@ async function serve(config: Config, warnings: readonly string[], { env }: Start
   const formatFor = (stream: { readonly isTTY?: boolean }) =>
     config.logFormat ?? (isForPeople(stream) ? 'text' : 'json')
   if (config.databaseUrl === undefined) prepareEmbedded(config.dataDir, config.timeouts.databaseConnectMs)
-  // `--help` and client commands do not load the server
-  const { startServer } = await import('../../server.ts')
-  const url = await startServer(config, warnings, {
-    out: createNoticeOutput(stdout, formatFor(stdout)),
-    log: createLogOutput(stderr, formatFor(stderr)),
+  const formats = { out: formatFor(stdout), log: formatFor(stderr) }
+  const outputs = {
+    out: createNoticeOutput(stdout, formats.out),
+    log: createLogOutput(stderr, formats.log),
     command: typedCommand(env)
-  })
+  }
+  const url = await load(config, warnings, outputs, formats)
   const isAttended = stdin.isTTY && stdout.isTTY && config.mode === 'development' && config.openBrowser
   if (url !== undefined && isAttended && canOpenBrowser({ env })) await openBrowser({ env }, url)
 }
