@@ -46,6 +46,8 @@ export interface GatewayOptions {
   readonly port?: number
   /** Folder of the built sources to start. Default: this checkout. */
   readonly checkout?: string
+  /** False: it may use all cores. Default: it has one core to itself. */
+  readonly isPinned?: boolean
 }
 
 /** Tools for a benchmark row; everything it starts ends with the row. */
@@ -102,10 +104,11 @@ export function startGateway(
   port: number,
   place: StoreLocation,
   env: NodeJS.ProcessEnv = {},
-  checkout = ownCheckout
+  checkout = ownCheckout,
+  isPinned = true
 ): ManagedProcess {
   return start([...nodeArgs, builtIn(checkout), 'start'], {
-    isTested: true,
+    isTested: isPinned,
     env: { ...gatewayEnv(port, place), ...env },
     cwd: place.dataDir
   })
@@ -168,9 +171,9 @@ export async function withBench<T>(
       addCleanup(running.stop)
       return served(running, `http://127.0.0.1:${port}`, '/health')
     },
-    async gateway({ env, place: given, adminHeaders = {}, checkout, port: wanted } = {}) {
+    async gateway({ env, place: given, adminHeaders = {}, checkout, port: wanted, isPinned } = {}) {
       const port = wanted ?? (await freePort())
-      const running = startGateway(port, given ?? (await place()), env, checkout)
+      const running = startGateway(port, given ?? (await place()), env, checkout, isPinned)
       addCleanup(running.stop)
       const serving = await served(running, `http://127.0.0.1:${port}`, '/ready')
       const admin: Gateway['admin'] = (method, path, body) =>
