@@ -4,8 +4,6 @@ import { AppError } from '../lib/errors.ts'
 export interface RetryOptions {
   /** Called again after a 503 AppError, after which it must have left nothing open. */
   readonly open: () => Promise<void>
-  /** Milliseconds that the start waits; afterwards the attempts go on in the background. */
-  readonly startWaitMs: number
   /** Called after the first failure only. */
   readonly onRetry: (error: AppError) => void
   /** Called if an attempt fails permanently after the start has continued. */
@@ -13,8 +11,11 @@ export interface RetryOptions {
 }
 
 export interface PendingOpen {
-  /** Resolves when the start may continue; rejects on a permanent failure. */
-  readonly started: Promise<void>
+  /**
+   * Resolves when the start may continue, after so many milliseconds at most: the attempts then go on in the background.
+   * Rejects on a permanent failure.
+   */
+  started(withinMs: number): Promise<void>
   /** Stops the attempts. */
   close(): Promise<void>
 }
@@ -24,7 +25,7 @@ const backoffPolicy: BackoffPolicy = { firstMs: 100, longestMs: 2_000 }
 const isTemporary = (error: unknown): error is AppError => error instanceof AppError && error.statusCode === 503
 
 /** Retries `open` with backoff until it succeeds or fails with anything but a 503. */
-export function openWithRetry({ open, startWaitMs, onRetry, onFailure }: RetryOptions): PendingOpen {
+export function openWithRetry({ open, onRetry, onFailure }: RetryOptions): PendingOpen {
   const stop = new AbortController()
   const { signal } = stop
   let hasContinued = false
@@ -47,13 +48,16 @@ export function openWithRetry({ open, startWaitMs, onRetry, onFailure }: RetryOp
       resolve()
     }
   })
-  const patience = setTimeout(() => continueStart(), startWaitMs)
+  let patience: NodeJS.Timeout | undefined
   const running = retryForever(attempt, { ...backoffPolicy, signal }).finally(() => clearTimeout(patience))
   running.catch((error: unknown) => {
     if (hasContinued && !signal.aborted) onFailure(error)
   })
   return {
-    started: Promise.race([running, startContinues]),
+    started(withinMs) {
+      patience = setTimeout(() => continueStart(), withinMs)
+      return Promise.race([running, startContinues]).finally(() => clearTimeout(patience))
+    },
     async close() {
       stop.abort()
       await running.catch(() => {})

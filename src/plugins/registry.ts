@@ -79,7 +79,6 @@ function openAppRegistry({ log }: FastifyInstance, { config, onProgress }: Regis
 export default fp<RegistryPluginOptions>(
   async (app, options) => {
     const { config, onFailure } = options
-    const deadline = config.databaseUrl === undefined ? Infinity : performance.now() + START_WAIT_MS
     let registry: Registry | undefined
     let startGateway: StartOnRegistry | undefined
     let closeGateway: (() => Promise<void>) | undefined
@@ -97,7 +96,6 @@ export default fp<RegistryPluginOptions>(
     const keepOpening = () =>
       openWithRetry({
         open,
-        startWaitMs: timeLeft(deadline),
         onRetry: ({ cause: err }) => app.log.warn({ err }, 'the registry database is not reachable; waiting for it'),
         onFailure
       })
@@ -110,17 +108,16 @@ export default fp<RegistryPluginOptions>(
     })
     // what follows, such as the routes, is registered while the database opens
     let opening = keepOpening()
-    // reported by the hook
-    opening.started.catch(() => {})
     app.decorate('startOnRegistry', (start: StartOnRegistry) => {
       startGateway = start
     })
     app.addHook('onReady', async () => {
-      await opening.started
+      const deadline = config.databaseUrl === undefined ? Infinity : performance.now() + START_WAIT_MS
+      await opening.started(timeLeft(deadline))
       // without a registry the attempts go on, and the next one that opens it starts the gateway too
       if (!registry || closeGateway || !startGateway) return
       opening = keepOpening()
-      await opening.started
+      await opening.started(timeLeft(deadline))
     })
     app.addHook('onClose', async () => {
       await opening.close()
