@@ -82,12 +82,17 @@ export default fp<RegistryPluginOptions>(
     let registry: Registry | undefined
     let startGateway: StartOnRegistry | undefined
     let closeGateway: (() => Promise<void>) | undefined
+    /** True once an attempt starts the gateway, until it fails. */
+    let isStarting = false
 
     const open = async () => {
       registry ??= await openAppRegistry(app, options)
+      if (!startGateway) return
+      isStarting = true
       try {
-        closeGateway = await startGateway?.(registry)
+        closeGateway = await startGateway(registry)
       } catch (error) {
+        isStarting = false
         await registry.close()
         registry = undefined
         throw error
@@ -115,7 +120,7 @@ export default fp<RegistryPluginOptions>(
       const deadline = config.databaseUrl === undefined ? Infinity : performance.now() + START_WAIT_MS
       await opening.started(timeLeft(deadline))
       // without a registry the attempts go on, and the next one that opens it starts the gateway too
-      if (!registry || closeGateway || !startGateway) return
+      if (!registry || isStarting || !startGateway) return
       opening = keepOpening()
       await opening.started(timeLeft(deadline))
     })

@@ -7,8 +7,11 @@ import { concern } from '../../src/routes/concern.ts'
 import { unavailable } from '../../src/lib/errors.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { freshConfig } from '../app.ts'
-import { addCleanup } from '../store.ts'
+import { needs } from '../needs.ts'
+import { addCleanup, engines } from '../store.ts'
 import { until } from '../until.ts'
+
+const skip = needs('PostgreSQL', engines.includes('postgres'))
 
 /** An app with the registry, and without the gateway. */
 async function startApp(t: TestContext) {
@@ -56,6 +59,32 @@ test('a start that fails with a 503 is repeated on a registry that is opened ane
   assert.equal(new Set(seen).size, 3)
   await app.close()
   assert.deepEqual(events, ['closed while the registry was open'])
+})
+
+test('a gateway that starts longer than the app waits for it is started once', { skip }, async (t) => {
+  const config = await freshConfig(t, {}, 'postgres')
+  const app = Fastify()
+  await app.register(errors)
+  await app.register(registryPlugin, {
+    config,
+    onProgress: undefined,
+    onFailure: (error) => assert.fail(String(error))
+  })
+  addCleanup(t, () => app.close())
+  let starts = 0
+  let isStarted = false
+  app.startOnRegistry(async (registry) => {
+    starts++
+    await new Promise((resolve) => setTimeout(resolve, 4_500))
+    await registry.ping()
+    isStarted = true
+    return async () => {}
+  })
+  await app.ready()
+  assert.equal(isStarted, false, 'the app waits for three seconds')
+  await until('the gateway to be started', () => isStarted)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  assert.equal(starts, 1)
 })
 
 test('routes of a concern are refused on an app without the gateway', async (t) => {
