@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { PostgresPool } from 'kysely'
@@ -76,20 +77,18 @@ test('a folder that holds no store is refused, and its thread ends', async (t) =
   t.diagnostic('this process would not end if the thread did not')
 })
 
-test('a store that was prepared is opened once, tells its owner that it is created, and is free after it is closed', async (t) => {
-  const dataDir = await tempDir(t)
-  let created = 0
+test('a store that was prepared is opened once, and is free after it is closed', async (t) => {
+  const dataDir = await freshDataDir(t)
   prepareEmbedded(dataDir, TIMEOUT_MS)
-  const pool = await openEmbedded(dataDir, TIMEOUT_MS, { ...options, onCreate: () => created++ })
+  const pool = await openEmbedded(dataDir, TIMEOUT_MS, { ...options, onCreate: () => assert.fail('it exists') })
   assert.deepEqual(await ask(pool, 'select 1 as one'), [{ one: 1 }])
   await pool.end()
-  assert.equal(created, 1)
-  const again = await openEmbedded(dataDir, TIMEOUT_MS, { ...options, onCreate: () => assert.fail('it exists') })
+  const again = await openEmbedded(dataDir, TIMEOUT_MS, options)
   await again.end()
 })
 
 test('a prepared store that nobody asked for gives its folder back, and another folder does not get it', async (t) => {
-  const [prepared, other] = [await tempDir(t), await tempDir(t)]
+  const [prepared, other] = [await freshDataDir(t), await freshDataDir(t)]
   prepareEmbedded(prepared, TIMEOUT_MS)
   const pool = await openEmbedded(other, TIMEOUT_MS, options)
   await pool.end()
@@ -98,7 +97,20 @@ test('a prepared store that nobody asked for gives its folder back, and another 
   await discardPrepared()
 })
 
-test('a store that cannot be prepared is reported to its owner', async () => {
-  prepareEmbedded('/proc/nothing', TIMEOUT_MS)
-  await assert.rejects(() => openEmbedded('/proc/nothing', TIMEOUT_MS, options), { name: 'StartupError' })
+test('a store that does not exist is not prepared: nothing is created before somebody asks', async (t) => {
+  const dataDir = join(await tempDir(t), 'new')
+  prepareEmbedded(dataDir, TIMEOUT_MS)
+  await discardPrepared()
+  assert.equal(existsSync(dataDir), false)
+  let created = 0
+  const pool = await openEmbedded(dataDir, TIMEOUT_MS, { ...options, onCreate: () => created++ })
+  await pool.end()
+  assert.equal(created, 1)
+})
+
+test('a prepared store that cannot be opened is reported to its owner', async (t) => {
+  const dataDir = await freshDataDir(t)
+  await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '1\n')
+  prepareEmbedded(dataDir, TIMEOUT_MS)
+  await assert.rejects(() => openEmbedded(dataDir, TIMEOUT_MS, options), { name: 'StartupError' })
 })

@@ -47,7 +47,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server.ts': ['lib', 'domain', 'config', 'start', 'app.ts', 'secret-files.ts', early],
   workers: ['lib', 'domain', 'config', 'http', 'start', 'app.ts', 'secret-files.ts'],
   'migrate.ts': ['lib', 'domain', 'config', 'registry'],
-  cli: [...basics, 'protocol', 'config', 'validation', early],
+  cli: [...basics, 'protocol', 'config', 'validation'],
   reference: ['domain', 'schemas', 'config', 'protocol', 'plugins', 'cli', 'app.ts']
 }
 

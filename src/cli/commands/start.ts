@@ -4,7 +4,6 @@ import { PRODUCT } from '../../domain/product.ts'
 import { exitWithNpm } from '../io/npm-parent.ts'
 import { canOpenBrowser, openBrowser } from '../io/browser.ts'
 import { createLogOutput, createNoticeOutput } from '../io/readable-log.ts'
-import { prepareEmbedded } from '../../registry/store/pglite.ts'
 
 /** Environment of the command, passed in so that tests need no process. */
 export interface StartIo {
@@ -74,6 +73,10 @@ async function load(
   formats: { readonly out: Lines; readonly log: Lines }
 ): Promise<string | undefined> {
   if (config.workers === 1) {
+    if (config.databaseUrl === undefined) {
+      const { prepareEmbedded } = await import('../../registry/store/pglite.ts')
+      prepareEmbedded(config.dataDir, config.timeouts.databaseConnectMs)
+    }
     const { startServer } = await import('../../server.ts')
     return startServer(config, warnings, outputs)
   }
@@ -87,7 +90,6 @@ async function serve(config: Config, warnings: readonly string[], { env }: Start
   const isForPeople = (stream: { readonly isTTY?: boolean }) => stream.isTTY || config.mode === 'development'
   const formatFor = (stream: { readonly isTTY?: boolean }) =>
     config.logFormat ?? (isForPeople(stream) ? 'text' : 'json')
-  if (config.databaseUrl === undefined) prepareEmbedded(config.dataDir, config.timeouts.databaseConnectMs)
   const formats = { out: formatFor(stdout), log: formatFor(stderr) }
   const outputs = {
     out: createNoticeOutput(stdout, formats.out),

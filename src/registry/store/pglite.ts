@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
@@ -26,30 +27,19 @@ interface PreparedStore {
 
 let prepared: PreparedStore | undefined
 
+const folderIn = (dataDir: string) => join(dataDir, 'postgres')
+
 /**
  * Begins to open a store for the next `openEmbedded` of the same folder: PostgreSQL starts in its thread while the rest
- * of the gateway loads.
+ * of the gateway loads. A store that does not exist yet is left to `openEmbedded`: a start that is refused creates none.
  */
 export function prepareEmbedded(dataDir: string, connectTimeoutMs: number): void {
+  if (!existsSync(folderIn(dataDir))) return
   let owner: EmbeddedOptions | undefined
-  let isCreating = false
-  const pool = open(dataDir, connectTimeoutMs, {
-    onCreate() {
-      isCreating = true
-      owner?.onCreate?.()
-    },
-    onStopped: (error) => owner?.onStopped(error)
-  })
+  const pool = open(dataDir, connectTimeoutMs, { onStopped: (error) => owner?.onStopped(error) })
   // reported to the owner
   pool.catch(() => {})
-  prepared = {
-    dataDir,
-    pool,
-    attach(options) {
-      owner = options
-      if (isCreating) options.onCreate?.()
-    }
-  }
+  prepared = { dataDir, pool, attach: (options) => void (owner = options) }
 }
 
 /** Closes a prepared store that nobody has asked for. */
@@ -89,7 +79,7 @@ async function open(
       process.exit(1)
     })
     const { release } = lock
-    const folder = join(dataDir, 'postgres')
+    const folder = folderIn(dataDir)
     let next: StoreThread | undefined = first
     const openNext = () => {
       const thread = next ?? startStoreThread()
