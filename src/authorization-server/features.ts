@@ -1,4 +1,4 @@
-import type { Configuration } from 'oidc-provider'
+import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import type { AuthConfig } from '../config/config.ts'
 import { canonicalResource, resourceOf, scopesOf } from '../http/resources.ts'
 import { DOCUMENT_LIFE, type ClientDocuments } from './client-documents.ts'
@@ -12,19 +12,17 @@ export interface FeatureOptions {
   readonly publicUrl: string
   readonly auth: Pick<AuthConfig, 'dcr' | 'cimd' | 'accessTokenMs' | 'refreshTokenMs'>
   readonly documents: Pick<ClientDocuments, 'prepare'>
-  /** Returns the address of a request that names the client. */
-  readonly addressOf: (clientId: string) => string
   /** Scopes that policies require at the moment. */
   readonly policyScopes: () => readonly string[]
 }
 
 /** Client ID Metadata Documents: read and checked by ourselves, cached by the library. */
-function createDocumentFeature({ auth, documents, addressOf }: FeatureOptions, { errors }: Library) {
+function createDocumentFeature({ auth, documents }: FeatureOptions, { errors }: Library) {
   return {
     enabled: auth.cimd,
     ack: 'draft-02',
-    allowFetch: async (_context: unknown, clientId: string) => {
-      const found = await documents.prepare(clientId, addressOf(clientId))
+    allowFetch: async (context: KoaContextWithOIDC | undefined, clientId: string) => {
+      const found = await documents.prepare(clientId, context?.ip ?? '')
       if (found === undefined) return true
       // clients forget what they have got when they are told "invalid_client"
       const ErrorClass = found.isTemporary ? errors.TemporarilyUnavailable : errors.InvalidClient

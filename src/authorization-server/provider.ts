@@ -12,7 +12,6 @@ import { createAdapters } from './adapter.ts'
 import { clientAssertionRules, rememberAssertions } from './client-assertions.ts'
 import { commandLine } from './command-line.ts'
 import { BROWSER_HEADER, BROWSER_PARAMETER, createConsentPolicy } from './consent-policy.ts'
-import { createDocumentAskers } from './document-askers.ts'
 import { createFeatures, type FeatureOptions } from './features.ts'
 import { addIdJagGrant, ID_JAG_PROFILE, JWT_BEARER, type Assertions } from './id-jag-grant.ts'
 import { addMcpClients, type FindMcpClient, type McpClients } from './mcp-clients.ts'
@@ -35,7 +34,7 @@ export const paths = {
   interaction: `${PREFIX}/interaction`
 } as const
 
-export interface ProviderOptions extends Omit<FeatureOptions, 'addressOf'> {
+export interface ProviderOptions extends FeatureOptions {
   readonly records: () => OAuthRecords
   readonly usedAssertions: UsedAssertions
   readonly mcpClient: FindMcpClient
@@ -122,7 +121,7 @@ const discovery = {
 }
 
 function createConfiguration(
-  options: ProviderOptions & FeatureOptions,
+  options: ProviderOptions,
   library: Library,
   claimsOf: McpClients['claimsOf']
 ): Configuration {
@@ -188,8 +187,8 @@ function createConfiguration(
     rotateRefreshToken: true,
     expiresWithSession: () => false,
     issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
-    extraTokenClaims: (_context, token) => {
-      if (token.kind === 'ClientCredentials') return claimsOf(token.client!)
+    extraTokenClaims: ({ oidc }, token) => {
+      if (token.kind === 'ClientCredentials') return claimsOf(oidc.client!)
       const { grantId, accountId } = token
       if (!grantId) return undefined
       const since = accountId === undefined ? 0 : options.signInsValidFrom(accountId)
@@ -220,28 +219,33 @@ export interface AuthorizationServer {
   handle(request: IncomingMessage, response: ServerResponse, origin: RequestOrigin): Promise<void>
 }
 
+/** Requests of the library that run in this process, for all its gateways: they share its storage. */
+let runningRequests = 0
+
 /**
- * Replaces the AsyncLocalStorage in which the library keeps the contexts of its requests. In Node.js 20 the first use of
- * one slows every promise of the process for ever, by hooks and by code that V8 no longer optimises: a call took a fifth
- * longer after one person had signed in. The library passes the contexts to functions for lifetimes and metadata
- * documents, and none of the gateway's reads them.
+ * Returns a function that runs requests of the library. The library keeps their contexts in an AsyncLocalStorage, which
+ * slows every promise of the process by hooks from its first use on, at least in Node.js 20: a call took a fifth longer
+ * after one person had signed in. So the storage is disabled whenever no request of the library is running.
  */
-async function replaceContexts(): Promise<void> {
+async function createRunner(): Promise<(work: () => Promise<void>) => Promise<void>> {
   // @ts-expect-error the types of the library do not cover this file
   const { default: contexts } = (await import('oidc-provider/lib/helpers/als.js')) as {
-    default: Pick<AsyncLocalStorage<unknown>, 'run' | 'getStore'>
+    default: AsyncLocalStorage<unknown>
   }
-  contexts.run = <T>(_context: unknown, work: () => T): T => work()
-  contexts.getStore = () => undefined
+  return async (work) => {
+    runningRequests++
+    try {
+      await work()
+    } finally {
+      if (--runningRequests === 0) contexts.disable()
+    }
+  }
 }
 
 /** Creates the authorization server (OAuth 2.1, RFC 8414, 7591, 8707, 9207, 7009). */
 export async function createAuthorizationServer(options: ProviderOptions): Promise<AuthorizationServer> {
   const library = await loadLibrary(options.warn)
-  await replaceContexts()
-  const askers = createDocumentAskers()
-  const { addressOf } = askers
-  const configuration = createConfiguration({ ...options, addressOf }, library, (client) => mcpClients.claimsOf(client))
+  const configuration = createConfiguration(options, library, (client) => mcpClients.claimsOf(client))
   const provider = new library.Provider(options.publicUrl, configuration)
   const { assertions } = options
   if (assertions) addIdJagGrant(provider, library, { ...options, assertions })
@@ -255,6 +259,7 @@ export async function createAuthorizationServer(options: ProviderOptions): Promi
   provider.on('server_error', (_context, error) => options.onError(error))
   provider.use(showErrorBeforeRedirect as never)
   const callback = provider.callback()
+  const run = await createRunner()
   const { host, protocol, pathname } = new URL(options.publicUrl)
   return {
     provider,
@@ -267,7 +272,7 @@ export async function createAuthorizationServer(options: ProviderOptions): Promi
       request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
       // a reverse proxy takes the path of the public URL away
       Object.assign(request, { baseUrl: pathname.replace(/\/$/, '') })
-      await askers.serve(request, address, async () => callback(request, response))
+      await run(async () => callback(request, response))
     }
   }
 }
