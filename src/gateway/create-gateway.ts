@@ -82,7 +82,7 @@ export interface Gateway {
   /** Checks the vectors for search; contacts nothing. */
   searchChecks(): Check[]
   stats(): GatewayStats
-  /** What pages and records show of the activity in this process and in the other workers. */
+  /** Activity in this process and in the other workers, for pages and records. */
   readonly activity: SharedActivity
   /** Closes all spare sessions and opens no new ones, before the process stops. */
   closeSpareSessions(): void

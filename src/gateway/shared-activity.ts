@@ -18,7 +18,7 @@ interface ServerActivity {
   readonly startTimes?: StartTimes | undefined
 }
 
-/** What one worker tells the others of its activity, as JSON. */
+/** Activity in one worker, which it sends to the others as JSON. */
 export interface WorkerActivity {
   readonly activeCalls: number
   readonly lastUses: readonly (readonly [endpoint: string, at: number])[]
@@ -36,14 +36,14 @@ export interface OwnActivity {
   activeCalls(): number
 }
 
-/** The activity in this process and, as they last told it, in the other workers, for pages and records. */
+/** Activity in this process and in the other workers, as far as these have answered, for pages and records. */
 export interface SharedActivity {
   readonly health: HealthReader
   readonly clientActivity: Pick<ClientActivity, 'lastUsedAt' | 'listClients'>
   sessions(id: string): SessionCounts
   startTimes(id: string): StartTimes | undefined
   activeCalls(): number
-  /** Returns what this process tells the others. */
+  /** Returns the activity in this process, for the others. */
   own(): WorkerActivity
   setOthers(others: readonly WorkerActivity[]): void
 }

@@ -8,7 +8,7 @@ export interface Formats {
   readonly log: 'text' | 'json'
 }
 
-/** What a worker needs to start. It reads no settings itself: files with secrets may be readable only once. */
+/** Start of a worker, with its configuration. It reads no settings itself: files with secrets may be readable only once. */
 export interface WorkerStart {
   readonly kind: 'start'
   /** The configuration, see `packConfig`. */

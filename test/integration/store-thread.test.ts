@@ -50,7 +50,13 @@ test('errors of the embedded store have the code, constraint and message of Post
   await ask(pool, 'create table things (name text constraint only_once unique)')
   const insert = () => ask(pool, 'insert into things values ($1)', ['a'])
   await insert()
-  await assert.rejects(insert, { code: '23505', constraint: 'only_once', message: /duplicate key/ })
+  await assert.rejects(insert, (error: object) => {
+    const { code, constraint, message } = error as Record<string, unknown>
+    assert.deepEqual([code, constraint], ['23505', 'only_once'])
+    assert.match(String(message), /duplicate key/)
+    assert.equal('params' in error, false, 'values of the statement stay in the thread')
+    return true
+  })
   await assert.rejects(() => ask(pool, 'select nothing'), { code: '42703', name: 'error' })
 })
 

@@ -4,9 +4,10 @@ import { members, type Member } from '../../json/json.ts'
 import { PROTOTYPE } from '../../protocol/ambiguity.ts'
 import { createKeyFold, LongKeysError } from '../../protocol/jsonrpc.ts'
 
+/** Names of arguments without a rule that are remembered for a tool, and their length. */
 const MAX_OTHERS = 64
 const MAX_OTHER_LENGTH = 64
-const none = new Set<string>()
+const none: ReadonlySet<string> = new Set<string>()
 
 /** The arguments of a call do not fit what the endpoint shows of the tool (groups.md#arguments). */
 export class ArgumentsRefused extends Error {
@@ -81,7 +82,7 @@ export function compileArguments(
   }
   /** Returns the names of the given arguments that have a rule. */
   const check = (text: string, found: readonly Member[]): ReadonlySet<string> => {
-    let given = none
+    let given: Set<string> | undefined
     let fold: ((key: string) => string) | undefined
     for (const { key, start, end } of found) {
       if (others.has(key)) continue
@@ -91,10 +92,10 @@ export function compileArguments(
         continue
       }
       checkValue(key, rule, text.slice(start, end))
-      if (given === none) given = new Set()
+      given ??= new Set()
       if (given.size === given.add(key).size) throw refuse(key, 'is given more than once')
     }
-    return given
+    return given ?? none
   }
   return (args = '{}') => {
     const found = members(args)

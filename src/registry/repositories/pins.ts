@@ -37,8 +37,10 @@ export interface ReadDefinition {
   readonly state: DefinitionState
 }
 
-/** Canonical fingerprints of texts that were read lately: one of 64 MB takes seconds. */
-// `max` would reserve the memory of all entries at the start
+/**
+ * Canonical fingerprints of texts that were read lately: one of 64 MB takes seconds. The limit is a size, since `max`
+ * would reserve the memory of all entries at the start.
+ */
 const canonicals = new LRUCache<string, string>({ maxSize: 50_000, sizeCalculation: () => 1 })
 
 /** Returns the canonical fingerprint of a definition, made once per text. `digest`: SHA-256 of the text. */

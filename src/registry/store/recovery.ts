@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DISK_FULL, STORE_STOPPED } from './failures.ts'
 import { unlinkIfExists } from './files.ts'
 
-/** What a statement did, and its rows. */
+/** Result of a statement: its rows, its name, such as `INSERT`, and the number of rows that it affected. */
 export interface QueryResult {
   readonly command?: string
   readonly rowCount?: number

@@ -78,8 +78,17 @@ const handlers = {
   close: () => pglite.close()
 }
 
-/** Members of an error that can be sent: a class of another thread is none here. */
-const describe = (error) => ({ ...error, name: error?.name, message: String(error?.message ?? error) })
+const isPlain = (value) => ['string', 'number', 'boolean'].includes(typeof value)
+
+/**
+ * Returns what PostgreSQL tells of an error. PGlite adds the parameters and options of the statement, which may hold
+ * secrets and functions: the latter cannot be sent.
+ */
+const describe = (error) => ({
+  ...Object.fromEntries(Object.entries(error ?? {}).filter(([, value]) => isPlain(value))),
+  name: error?.name,
+  message: String(error?.message ?? error)
+})
 
 async function handle(message) {
   try {
