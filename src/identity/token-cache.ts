@@ -57,8 +57,6 @@ const isTemporary = (error: unknown) => error instanceof AppError && error.statu
 export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCacheOptions): AccessTokens {
   const known = new LRUCache<string, Verified>({ max: MAX_KNOWN })
   const refused = new LRUCache<string, number>({ max: MAX_REFUSED })
-  /** The same by the hash that the requests of a connection repeat; a look-up costs less than that of a text. */
-  const repeated = new WeakMap<Buffer, Verified>()
   const running = new Map<string, Promise<SignedIn | null>>()
   const shares = createQuota(MAX_RUNNING_OF_NETWORK, MAX_RUNNING)
 
@@ -86,14 +84,10 @@ export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCac
   const isJwt = (token: string) => token.length <= maxLength && /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(token)
   return {
     verified(hash) {
-      const kept = repeated.get(hash)
-      if (kept && counts(kept)) return kept.signedIn
       const found = known.get(hash.toString('latin1'))
       return found && counts(found) ? found.signedIn : undefined
     },
     check({ token, hash }, client) {
-      const kept = repeated.get(hash)
-      if (kept && counts(kept)) return kept.signedIn
       const id = hash.toString('latin1')
       const found = known.get(id)
       if (found) {
@@ -101,7 +95,6 @@ export function createTokenCache({ maxLength, verify, now = Date.now }: TokenCac
           known.delete(id)
           return null
         }
-        repeated.set(hash, found)
         return found.signedIn
       }
       if (!isJwt(token)) return undefined

@@ -10,7 +10,7 @@ import { readTraceHeaders } from '../protocol/trace-context.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
 import type { SignedIn } from '../catalog/people.ts'
 import { createChallenges } from '../http/challenges.ts'
-import type { CredentialReader } from '../http/connection-credentials.ts'
+import type { CredentialReader, HashedToken } from '../http/connection-credentials.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,6 +61,17 @@ const kindNames: Record<Caller['kind'], string> = {
   user: 'a user',
   client: 'an MCP client'
 }
+
+/**
+ * Caller of the last request of a connection. The next one with the same token and address is from the same caller,
+ * unless the catalog has changed; only times of expiry are looked at again, after `KEPT_MS`.
+ */
+interface LastCaller extends Pick<FastifyRequest, 'method' | 'url'> {
+  readonly caller: Caller
+  readonly catalog: object
+  readonly foundAt: number
+}
+const KEPT_MS = 50
 
 /** Tests if a token was issued for the endpoint of a request. */
 const isFor = ({ audience }: SignedIn, resource: string | undefined): boolean =>
@@ -182,11 +193,25 @@ export default fp<AuthOptions>(
       }
       return app.gateway.principals.signedInCaller({ signIn })
     }
+    // the credentials of a connection are one object for as long as its header stays the same
+    const lastCallers = new WeakMap<HashedToken, LastCaller>()
+    const lastCallerOf = (credentials: HashedToken, { method, url }: FastifyRequest): Caller | undefined => {
+      const last = lastCallers.get(credentials)
+      const isSame = last?.url === url && last.method === method && last.catalog === app.gateway.principals.catalog
+      return isSame && performance.now() - last.foundAt < KEPT_MS ? last.caller : undefined
+    }
+    const keep = (credentials: HashedToken, { method, url }: FastifyRequest, caller: Caller): Caller => {
+      const { catalog } = app.gateway.principals
+      lastCallers.set(credentials, { caller, method, url, catalog, foundAt: performance.now() })
+      return caller
+    }
     const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | Promise<Caller> => {
       const credentials = readCredentials(request.raw)
       if (credentials.kind === 'token') {
+        const last = lastCallerOf(credentials, request)
+        if (last) return last
         const caller = app.gateway.principals.callerOf(credentials.hash)
-        if (caller) return caller
+        if (caller) return keep(credentials, request, caller)
         const checked = (app.identity ?? app.external)?.accessTokens.check(credentials, request)
         // never "invalid_token", for which clients throw a token away
         if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
@@ -196,7 +221,7 @@ export default fp<AuthOptions>(
           )
         }
         const signedInCaller = checked && callerOfToken(request, checked)
-        if (signedInCaller) return signedInCaller
+        if (signedInCaller) return keep(credentials, request, signedInCaller)
       }
       if (credentials.kind === 'none') {
         const caller = callerOfCookie(request, reply, access)
