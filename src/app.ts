@@ -22,6 +22,7 @@ import inTurn from './plugins/pipelining.ts'
 import { createTurnQueue } from './lib/turn-queue.ts'
 import jsonBody from './plugins/json-body.ts'
 import type { WorkerPlace } from './http/siblings.ts'
+import { shareClasses } from './http/shared-classes.ts'
 import { ifAvailable } from './http/wait-for-database.ts'
 import { watchOverload } from './http/overload.ts'
 import openapi from './plugins/openapi.ts'
@@ -138,6 +139,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
     onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used')
   } = options
   const app = createServer(config, options)
+  shareClasses(app as unknown as FastifyInstance)
   // a child logger per request is a measurable part of a call's cost; the few lines about requests name the request
   // themselves
   app.setChildLoggerFactory((logger) => logger)
