@@ -40,7 +40,7 @@ const QUICK_MS = 200
 export const ROUNDS = 28
 const QUICK_ROUNDS = 4
 /** Warm-up, in rounds, before the first measured one: hot code is compiled by then. */
-const WARM_UP = 8
+const WARM_UP = 24
 
 interface MeasuredRound extends Round {
   readonly cpuUs: number

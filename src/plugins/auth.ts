@@ -10,11 +10,13 @@ import { readTraceHeaders } from '../protocol/trace-context.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
 import type { SignedIn } from '../catalog/people.ts'
 import { createChallenges } from '../http/challenges.ts'
-import type { CredentialReader, HashedToken } from '../http/connection-credentials.ts'
+import type { CredentialReader, HashedCredentials, HashedToken } from '../http/connection-credentials.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null
+    /** The catalog in which the caller was found. */
+    callerCatalog: object | null
   }
   interface FastifyContextConfig {
     /** Principals that may call the route; default: `admin`. */
@@ -63,8 +65,8 @@ const kindNames: Record<Caller['kind'], string> = {
 }
 
 /**
- * Caller of the last request of a connection. The next one with the same token and address is from the same caller,
- * unless the catalog has changed; only times of expiry are looked at again, after `KEPT_MS`.
+ * Caller of the last request of a connection. The next one with the same token, method and URL is admitted as the same
+ * caller, unless the catalog has changed; only times of expiry are looked at again, after `KEPT_MS`.
  */
 interface LastCaller extends Pick<FastifyRequest, 'method' | 'url'> {
   readonly caller: Caller
@@ -195,23 +197,21 @@ export default fp<AuthOptions>(
     }
     // the credentials of a connection are one object for as long as its header stays the same
     const lastCallers = new WeakMap<HashedToken, LastCaller>()
-    const lastCallerOf = (credentials: HashedToken, { method, url }: FastifyRequest): Caller | undefined => {
+    const lastCallerOf = (credentials: HashedCredentials, { method, url }: FastifyRequest): Caller | undefined => {
+      if (credentials.kind !== 'token') return undefined
       const last = lastCallers.get(credentials)
       const isSame = last?.url === url && last.method === method && last.catalog === app.gateway.principals.catalog
       return isSame && performance.now() - last.foundAt < KEPT_MS ? last.caller : undefined
     }
-    const keep = (credentials: HashedToken, { method, url }: FastifyRequest, caller: Caller): Caller => {
-      const { catalog } = app.gateway.principals
-      lastCallers.set(credentials, { caller, method, url, catalog, foundAt: performance.now() })
-      return caller
-    }
-    const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | Promise<Caller> => {
-      const credentials = readCredentials(request.raw)
+    const authenticate = (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      access: Access,
+      credentials: HashedCredentials
+    ): Caller | Promise<Caller> => {
       if (credentials.kind === 'token') {
-        const last = lastCallerOf(credentials, request)
-        if (last) return last
         const caller = app.gateway.principals.callerOf(credentials.hash)
-        if (caller) return keep(credentials, request, caller)
+        if (caller) return caller
         const checked = (app.identity ?? app.external)?.accessTokens.check(credentials, request)
         // never "invalid_token", for which clients throw a token away
         if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
@@ -221,7 +221,7 @@ export default fp<AuthOptions>(
           )
         }
         const signedInCaller = checked && callerOfToken(request, checked)
-        if (signedInCaller) return keep(credentials, request, signedInCaller)
+        if (signedInCaller) return signedInCaller
       }
       if (credentials.kind === 'none') {
         const caller = callerOfCookie(request, reply, access)
@@ -229,14 +229,27 @@ export default fp<AuthOptions>(
       }
       return refuseCaller(request, reply, access, credentials)
     }
-    const admit = (request: FastifyRequest, reply: FastifyReply, access: Access, caller: Caller): void => {
-      const { is404 } = request
+    const enter = (request: FastifyRequest, access: Access, caller: Caller): void => {
       request.caller = caller
+      request.callerCatalog = app.gateway.principals.catalog
+      // MCP routes decide after reading the body
+      if (request.overloadError && access !== 'client' && !isAdministrator(caller)) throw request.overloadError
+    }
+    const admit = (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      access: Access,
+      { caller, credentials }: { readonly caller: Caller; readonly credentials: HashedCredentials }
+    ): void => {
+      const { is404, method, url } = request
       if (!is404 && access !== 'public') {
         checkAccess(caller, access, reply, (error, scope) => challenges.of(request, access, error, scope))
       }
-      // MCP routes decide after reading the body
-      if (request.overloadError && access !== 'client' && !isAdministrator(caller)) throw request.overloadError
+      if (!is404 && credentials.kind === 'token') {
+        const { catalog } = app.gateway.principals
+        lastCallers.set(credentials, { caller, method, url, catalog, foundAt: performance.now() })
+      }
+      enter(request, access, caller)
     }
     const check = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
       const { is404, routeOptions } = request
@@ -245,12 +258,16 @@ export default fp<AuthOptions>(
       if (is404 && isDashboard(request.url)) throw app.httpErrors.notFound('no such route')
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
       if (!app.gateway.initialized) throw forbidden('server is not initialized', NOT_INITIALIZED)
-      const caller = authenticate(request, reply, access)
-      if (!(caller instanceof Promise)) return admit(request, reply, access, caller)
-      return caller.then((found) => admit(request, reply, access, found))
+      const credentials = readCredentials(request.raw)
+      const last = lastCallerOf(credentials, request)
+      if (last) return enter(request, access, last)
+      const caller = authenticate(request, reply, access, credentials)
+      if (!(caller instanceof Promise)) return admit(request, reply, access, { caller, credentials })
+      return caller.then((found) => admit(request, reply, access, { caller: found, credentials }))
     }
 
     app.decorateRequest('caller', null)
+    app.decorateRequest('callerCatalog', null)
     app.addHook('onRequest', (request, reply, done) => {
       if (mode === 'development') {
         request.caller = developmentCaller
@@ -263,8 +280,9 @@ export default fp<AuthOptions>(
     })
     if (mode === 'development') return
     // the token may be revoked while the body is still arriving
-    app.addHook('preValidation', ({ caller }, reply, done) => {
-      if (caller && !app.gateway.principals.hasValidToken(caller)) {
+    app.addHook('preValidation', ({ caller, callerCatalog }, reply, done) => {
+      const { principals } = app.gateway
+      if (caller && callerCatalog !== principals.catalog && !principals.hasValidToken(caller)) {
         refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is no longer valid'))
       }
       done()
