@@ -242,6 +242,8 @@ export default fp<AuthOptions>(
       { caller, credentials }: { readonly caller: Caller; readonly credentials: HashedCredentials }
     ): void => {
       const { is404, method, url } = request
+      // the audit log names callers who are refused
+      request.caller = caller
       if (!is404 && access !== 'public') {
         checkAccess(caller, access, reply, (error, scope) => challenges.of(request, access, error, scope))
       }
