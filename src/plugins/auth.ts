@@ -283,8 +283,10 @@ export default fp<AuthOptions>(
     if (mode === 'development') return
     // the token may be revoked while the body is still arriving
     app.addHook('preValidation', ({ caller, callerCatalog }, reply, done) => {
+      // public routes are served before there is a gateway
+      if (!caller) return done()
       const { principals } = app.gateway
-      if (caller && callerCatalog !== principals.catalog && !principals.hasValidToken(caller)) {
+      if (callerCatalog !== principals.catalog && !principals.hasValidToken(caller)) {
         refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is no longer valid'))
       }
       done()
