@@ -148,6 +148,8 @@ export interface Principal {
 /** Snapshot of the registry that all requests are served from. Immutable; replaced as a whole on each change. */
 export interface Catalog {
   readonly version: string
+  /** An object of its own for each catalog, to tell catalogs apart without keeping them in memory. */
+  readonly identity: object
   /** True once enterprise mode has its first administrator. */
   readonly initialized: boolean
   /** Sorted by name. */
@@ -513,6 +515,7 @@ export function buildCatalog(
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
     version: state.version,
+    identity: {},
     initialized: state.initialized,
     principals,
     ...index,

@@ -79,8 +79,8 @@ export interface Users {
 export interface Principals {
   readonly users: Users
   readonly clients: Clients
-  /** The catalog in which callers are found: while it is the same, a token has the same caller until it expires. */
-  readonly catalog: object
+  /** `Catalog.identity`: while it is the same, a token has the same caller until it expires. */
+  readonly catalogIdentity: object
   /** Returns the caller with the static or personal access token that has this SHA-256 (`hashToken`). */
   callerOf(tokenHash: Buffer): Caller | undefined
   /** Returns the caller of a verified token or browser session; undefined if it has ended or the user may not sign in. */
@@ -233,8 +233,8 @@ export const createPrincipals = (
   users: createUsers(registry, catalog, roleGroups),
   clients: createClients(registry, catalog),
 
-  get catalog() {
-    return catalog()
+  get catalogIdentity() {
+    return catalog().identity
   },
   callerOf(tokenHash) {
     const caller = catalog().caller(tokenHash)

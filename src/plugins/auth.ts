@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { accessProblem, isAdministrator, type Access } from '../domain/access/access.ts'
 import type { Credentials } from '../domain/credentials.ts'
@@ -9,13 +9,14 @@ import { createFailedLogins } from '../http/failed-logins.ts'
 import { readTraceHeaders } from '../protocol/trace-context.ts'
 import { developmentCaller, type Caller } from '../catalog/caller.ts'
 import type { SignedIn } from '../catalog/people.ts'
-import { createChallenges } from '../http/challenges.ts'
-import type { CredentialReader, HashedCredentials, HashedToken } from '../http/connection-credentials.ts'
+import { createChallenges, type Challenges } from '../http/challenges.ts'
+import type { CredentialReader, HashedCredentials } from '../http/connection-credentials.ts'
+import { createLastCallers } from '../http/last-callers.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null
-    /** The catalog in which the caller was found. */
+    /** Identity of the catalog in which the caller was found. */
     callerCatalog: object | null
   }
   interface FastifyContextConfig {
@@ -63,17 +64,6 @@ const kindNames: Record<Caller['kind'], string> = {
   user: 'a user',
   client: 'an MCP client'
 }
-
-/**
- * Caller of the last request of a connection. The next one with the same token, method and URL is admitted as the same
- * caller, unless the catalog has changed; only times of expiry are looked at again, after `KEPT_MS`.
- */
-interface LastCaller extends Pick<FastifyRequest, 'method' | 'url'> {
-  readonly caller: Caller
-  readonly catalog: object
-  readonly foundAt: number
-}
-const KEPT_MS = 50
 
 /** Tests if a token was issued for the endpoint of a request. */
 const isFor = ({ audience }: SignedIn, resource: string | undefined): boolean =>
@@ -133,6 +123,94 @@ export interface AuthOptions extends Pick<Config, 'mode' | 'publicUrl'> {
 const isDashboard = (url: string) =>
   /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|console(?:[/?]|$)|api\/(?:dashboard|console)(?:[/?]|$))/.test(url)
 
+/** Stops the start if a route has no declared access. */
+function refuseUndeclaredAccess(app: FastifyInstance): void {
+  const routes: RouteOptions[] = []
+  app.addHook('onRoute', (route) => {
+    routes.push(route)
+  })
+  app.addHook('onReady', async () => {
+    const undeclared = routes
+      .filter(({ config }) => !config?.access)
+      .map(({ method, url }) => `${String(method)} ${url}`)
+    if (undeclared.length > 0) throw new Error(`routes without a declared access: ${undeclared.join(', ')}`)
+  })
+}
+
+/** Finds the caller of a request; throws, or rejects with, an AppError for a caller who is not known. */
+type Authenticate = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  access: Access,
+  credentials: HashedCredentials
+) => Caller | Promise<Caller>
+
+function createAuthentication(
+  app: FastifyInstance,
+  limits: AuthOptions['limits'],
+  challenges: Challenges
+): Authenticate {
+  const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
+
+  /** Returns the caller of a verified token if it was issued for the endpoint of the request. */
+  const callerOfToken = (request: FastifyRequest, signedIn: SignedIn | null): Caller | undefined =>
+    signedIn && isFor(signedIn, challenges.resourceFor(request))
+      ? app.gateway.principals.signedInCaller(signedIn)
+      : undefined
+  const refuseCaller = (request: FastifyRequest, reply: FastifyReply, access: Access, { kind }: Credentials): never => {
+    app.metrics.failedAuthentication()
+    const needs = access === 'public' || request.is404 ? 'an access token' : requiredTokens[access]
+    if (kind === 'none') {
+      const text = `this needs ${needs}: "Authorization: Bearer <token>"`
+      return refuse(reply, challenges.of(request, access), unauthorized(text))
+    }
+    // valid tokens returned before: failed attempts never lock out callers behind the same address
+    const retryAfter = failedLogins.record(request.address)
+    if (retryAfter !== undefined) throw tooManyGuesses(retryAfter)
+    const text =
+      kind === 'token'
+        ? `the access token is not valid; this needs ${needs}`
+        : `the Authorization header must be given once, as "Bearer <token>"; this needs ${needs}`
+    return refuse(reply, challenges.of(request, access, 'invalid_token'), unauthorized(text))
+  }
+  /** Returns the caller of the session cookie, which REST takes; MCP endpoints never do. */
+  const callerOfCookie = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | undefined => {
+    const { identity } = app
+    if (!identity || access === 'client' || !request.url.startsWith('/api/')) return undefined
+    const opened = identity.open(request, reply)
+    if (!opened) return undefined
+    const { session, signIn } = opened
+    // the person signs in again, so that the groups are read
+    if (identity.isStale(session)) return undefined
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (!isRead && !identity.sessions.hasCsrfToken(session, 'api', request.headers['x-towpath-csrf'])) {
+      throw forbidden('a change with a session cookie needs the header X-Towpath-CSRF (GET /api/v0/me/session)')
+    }
+    return app.gateway.principals.signedInCaller({ signIn })
+  }
+  return (request, reply, access, credentials) => {
+    if (credentials.kind === 'token') {
+      const caller = app.gateway.principals.callerOf(credentials.hash)
+      if (caller) return caller
+      const checked = (app.identity ?? app.external)?.accessTokens.check(credentials, request)
+      // never "invalid_token", for which clients throw a token away
+      if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
+      if (checked instanceof Promise) {
+        return checked.then(
+          (signedIn) => callerOfToken(request, signedIn) ?? refuseCaller(request, reply, access, credentials)
+        )
+      }
+      const signedInCaller = checked && callerOfToken(request, checked)
+      if (signedInCaller) return signedInCaller
+    }
+    if (credentials.kind === 'none') {
+      const caller = callerOfCookie(request, reply, access)
+      if (caller) return caller
+    }
+    return refuseCaller(request, reply, access, credentials)
+  }
+}
+
 /**
  * Authenticates the caller and checks the route's access, in one hook for all routes, known and unknown, before any
  * body is read. Decides by the matched route, never by the URL. Development mode has a single caller with all rights
@@ -140,98 +218,13 @@ const isDashboard = (url: string) =>
  */
 export default fp<AuthOptions>(
   async (app, { mode, limits, auth, publicUrl, readCredentials }) => {
-    const routes: RouteOptions[] = []
-    app.addHook('onRoute', (route) => {
-      routes.push(route)
-    })
-    app.addHook('onReady', async () => {
-      const undeclared = routes
-        .filter(({ config }) => !config?.access)
-        .map(({ method, url }) => `${String(method)} ${url}`)
-      if (undeclared.length > 0) throw new Error(`routes without a declared access: ${undeclared.join(', ')}`)
-    })
-
-    const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
+    refuseUndeclaredAccess(app)
     const challenges = createChallenges(auth, publicUrl)
-
-    /** Returns the caller of a verified token if it was issued for the endpoint of the request. */
-    const callerOfToken = (request: FastifyRequest, signedIn: SignedIn | null): Caller | undefined =>
-      signedIn && isFor(signedIn, challenges.resourceFor(request))
-        ? app.gateway.principals.signedInCaller(signedIn)
-        : undefined
-    const refuseCaller = (
-      request: FastifyRequest,
-      reply: FastifyReply,
-      access: Access,
-      { kind }: Credentials
-    ): never => {
-      app.metrics.failedAuthentication()
-      const needs = access === 'public' || request.is404 ? 'an access token' : requiredTokens[access]
-      if (kind === 'none') {
-        const text = `this needs ${needs}: "Authorization: Bearer <token>"`
-        return refuse(reply, challenges.of(request, access), unauthorized(text))
-      }
-      // valid tokens returned before: failed attempts never lock out callers behind the same address
-      const retryAfter = failedLogins.record(request.address)
-      if (retryAfter !== undefined) throw tooManyGuesses(retryAfter)
-      const text =
-        kind === 'token'
-          ? `the access token is not valid; this needs ${needs}`
-          : `the Authorization header must be given once, as "Bearer <token>"; this needs ${needs}`
-      return refuse(reply, challenges.of(request, access, 'invalid_token'), unauthorized(text))
-    }
-    /** Returns the caller of the session cookie, which REST takes; MCP endpoints never do. */
-    const callerOfCookie = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller | undefined => {
-      const { identity } = app
-      if (!identity || access === 'client' || !request.url.startsWith('/api/')) return undefined
-      const opened = identity.open(request, reply)
-      if (!opened) return undefined
-      const { session, signIn } = opened
-      // the person signs in again, so that the groups are read
-      if (identity.isStale(session)) return undefined
-      const isRead = request.method === 'GET' || request.method === 'HEAD'
-      if (!isRead && !identity.sessions.hasCsrfToken(session, 'api', request.headers['x-towpath-csrf'])) {
-        throw forbidden('a change with a session cookie needs the header X-Towpath-CSRF (GET /api/v0/me/session)')
-      }
-      return app.gateway.principals.signedInCaller({ signIn })
-    }
-    // the credentials of a connection are one object for as long as its header stays the same
-    const lastCallers = new WeakMap<HashedToken, LastCaller>()
-    const lastCallerOf = (credentials: HashedCredentials, { method, url }: FastifyRequest): Caller | undefined => {
-      if (credentials.kind !== 'token') return undefined
-      const last = lastCallers.get(credentials)
-      const isSame = last?.url === url && last.method === method && last.catalog === app.gateway.principals.catalog
-      return isSame && performance.now() - last.foundAt < KEPT_MS ? last.caller : undefined
-    }
-    const authenticate = (
-      request: FastifyRequest,
-      reply: FastifyReply,
-      access: Access,
-      credentials: HashedCredentials
-    ): Caller | Promise<Caller> => {
-      if (credentials.kind === 'token') {
-        const caller = app.gateway.principals.callerOf(credentials.hash)
-        if (caller) return caller
-        const checked = (app.identity ?? app.external)?.accessTokens.check(credentials, request)
-        // never "invalid_token", for which clients throw a token away
-        if (checked === 'busy') throw unavailable('too many access tokens are being verified at the moment')
-        if (checked instanceof Promise) {
-          return checked.then(
-            (signedIn) => callerOfToken(request, signedIn) ?? refuseCaller(request, reply, access, credentials)
-          )
-        }
-        const signedInCaller = checked && callerOfToken(request, checked)
-        if (signedInCaller) return signedInCaller
-      }
-      if (credentials.kind === 'none') {
-        const caller = callerOfCookie(request, reply, access)
-        if (caller) return caller
-      }
-      return refuseCaller(request, reply, access, credentials)
-    }
+    const lastCallers = createLastCallers<Caller>(() => app.gateway.principals.catalogIdentity)
+    const authenticate = createAuthentication(app, limits, challenges)
     const enter = (request: FastifyRequest, access: Access, caller: Caller): void => {
       request.caller = caller
-      request.callerCatalog = app.gateway.principals.catalog
+      request.callerCatalog = app.gateway.principals.catalogIdentity
       // MCP routes decide after reading the body
       if (request.overloadError && access !== 'client' && !isAdministrator(caller)) throw request.overloadError
     }
@@ -241,16 +234,12 @@ export default fp<AuthOptions>(
       access: Access,
       { caller, credentials }: { readonly caller: Caller; readonly credentials: HashedCredentials }
     ): void => {
-      const { is404, method, url } = request
       // the audit log names callers who are refused
       request.caller = caller
-      if (!is404 && access !== 'public') {
+      if (!request.is404 && access !== 'public') {
         checkAccess(caller, access, reply, (error, scope) => challenges.of(request, access, error, scope))
       }
-      if (!is404 && credentials.kind === 'token') {
-        const { catalog } = app.gateway.principals
-        lastCallers.set(credentials, { caller, method, url, catalog, foundAt: performance.now() })
-      }
+      lastCallers.keep(credentials, request, caller)
       enter(request, access, caller)
     }
     const check = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
@@ -261,7 +250,7 @@ export default fp<AuthOptions>(
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
       if (!app.gateway.initialized) throw forbidden('server is not initialized', NOT_INITIALIZED)
       const credentials = readCredentials(request.raw)
-      const last = lastCallerOf(credentials, request)
+      const last = lastCallers.find(credentials, request)
       if (last) return enter(request, access, last)
       const caller = authenticate(request, reply, access, credentials)
       if (!(caller instanceof Promise)) return admit(request, reply, access, { caller, credentials })
@@ -286,7 +275,7 @@ export default fp<AuthOptions>(
       // public routes are served before there is a gateway
       if (!caller) return done()
       const { principals } = app.gateway
-      if (callerCatalog !== principals.catalog && !principals.hasValidToken(caller)) {
+      if (callerCatalog !== principals.catalogIdentity && !principals.hasValidToken(caller)) {
         refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is no longer valid'))
       }
       done()
