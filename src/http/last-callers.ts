@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { HashedCredentials, HashedToken } from './connection-credentials.ts'
 
-/** Only times of expiry are not looked at meanwhile. */
+/** Time for which the expiry of a token is not checked again. */
 const KEPT_MS = 50
 
 interface LastCaller<Caller> extends Pick<FastifyRequest, 'method' | 'url'> {

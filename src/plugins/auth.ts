@@ -222,11 +222,13 @@ export default fp<AuthOptions>(
     const challenges = createChallenges(auth, publicUrl)
     const lastCallers = createLastCallers<Caller>(() => app.gateway.principals.catalogIdentity)
     const authenticate = createAuthentication(app, limits, challenges)
-    const enter = (request: FastifyRequest, access: Access, caller: Caller): void => {
+    const setCaller = (request: FastifyRequest, caller: Caller): void => {
       request.caller = caller
       request.callerCatalog = app.gateway.principals.catalogIdentity
-      // MCP routes decide after reading the body
-      if (request.overloadError && access !== 'client' && !isAdministrator(caller)) throw request.overloadError
+    }
+    /** MCP routes decide after reading the body. */
+    const refuseIfOverloaded = ({ overloadError }: FastifyRequest, access: Access, caller: Caller): void => {
+      if (overloadError && access !== 'client' && !isAdministrator(caller)) throw overloadError
     }
     const admit = (
       request: FastifyRequest,
@@ -234,13 +236,13 @@ export default fp<AuthOptions>(
       access: Access,
       { caller, credentials }: { readonly caller: Caller; readonly credentials: HashedCredentials }
     ): void => {
-      // the audit log names callers who are refused
-      request.caller = caller
+      // the audit log also names callers who are refused
+      setCaller(request, caller)
       if (!request.is404 && access !== 'public') {
         checkAccess(caller, access, reply, (error, scope) => challenges.of(request, access, error, scope))
       }
       lastCallers.keep(credentials, request, caller)
-      enter(request, access, caller)
+      refuseIfOverloaded(request, access, caller)
     }
     const check = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
       const { is404, routeOptions } = request
@@ -251,7 +253,10 @@ export default fp<AuthOptions>(
       if (!app.gateway.initialized) throw forbidden('server is not initialized', NOT_INITIALIZED)
       const credentials = readCredentials(request.raw)
       const last = lastCallers.find(credentials, request)
-      if (last) return enter(request, access, last)
+      if (last) {
+        setCaller(request, last)
+        return refuseIfOverloaded(request, access, last)
+      }
       const caller = authenticate(request, reply, access, credentials)
       if (!(caller instanceof Promise)) return admit(request, reply, access, { caller, credentials })
       return caller.then((found) => admit(request, reply, access, { caller: found, credentials }))

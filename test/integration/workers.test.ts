@@ -357,7 +357,7 @@ async function readFailures(url: string): Promise<number[]> {
 test('wrong tokens are counted once, by the worker that serves the session', { skip }, async (t) => {
   const { urls, session } = await startEnterpriseWorkers(t)
   const headers = { 'content-type': 'application/json', authorization: 'Bearer wrong-token-of-this-test', ...session }
-  // A worker that did not know the client yet has refused its token.
+  // a worker that did not know the client yet has refused its token
   const [first, second] = await readFailures(urls[1])
   for (let turn = 0; turn < 4; turn++) {
     assert.equal((await sendFrom('127.0.0.3', `${urls[1]}/mcp`, headers, legacyBody('ping'))).status, 401)
