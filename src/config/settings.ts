@@ -633,7 +633,7 @@ export const settings = {
     variable: `${ENV_PREFIX}CALL_LOG_CONTENTS`,
     otherwise: '`on` in development mode, otherwise `off`',
     about:
-      'Also records arguments and results of calls: the first 4,096 characters, without values that look like secrets. Contents larger than 64 KiB are not recorded. `off`: only the first 300 characters of what a tool says about its own failure; an administrator can record one server for a time.',
+      'Also records arguments and results of calls: the first 4,096 characters, without values that look like secrets. Contents larger than 64 KiB, and those of more than 200 calls in a second, are not recorded. `off`: only the first 300 characters of what a tool says about its own failure; an administrator can record one server for a time.',
     parse: onOff
   },
   callLogDays: {

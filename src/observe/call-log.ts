@@ -17,6 +17,8 @@ const MAX_LINES = 20
 const MAX_READ = 65_536
 /** Rows that may wait for the database with contents: an outage must not exhaust memory. */
 const MAX_QUEUED_CONTENTS = 1_000
+/** Rows with contents in a second: reading contents takes longer than all else of a row. */
+const MAX_CONTENTS_PER_S = 200
 
 /** Cuts and escapes a text. The copy lets V8 free the original string. */
 const truncated = (text: string, max: number) =>
@@ -160,6 +162,20 @@ function withToolError(row: CallRow, call: CallObservation): CallRow {
   return error === undefined ? row : { ...row, error }
 }
 
+/** Returns a function that is true for the first `limit` calls of each second. */
+function createLimitPerSecond(limit: number): () => boolean {
+  let begun = -Infinity
+  let count = 0
+  return () => {
+    const now = performance.now()
+    if (now - begun >= 1_000) {
+      begun = now
+      count = 0
+    }
+    return ++count <= limit
+  }
+}
+
 export interface CallLogOptions {
   /** Records the arguments and results of all calls. */
   readonly contents: boolean
@@ -178,11 +194,13 @@ export function createCallLog(
   { contents, isRecorded, heldSince }: CallLogOptions
 ): Pick<Observer, 'onCall'> {
   const schedule = createBatchScheduler()
+  const hasPlace = createLimitPerSecond(MAX_CONTENTS_PER_S)
+  const isWanted = ({ server }: CallObservation) => contents || (server !== undefined && isRecorded(server))
   return {
     onCall(observed) {
       const row = rowOf(observed, heldSince)
       if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(row)
-      const hasContents = contents || (observed.server !== undefined && isRecorded(observed.server))
+      const hasContents = isWanted(observed) && hasPlace()
       if (!hasContents && observed.outcome !== 'tool_error') return log.record(withTail(row, observed))
       // parsing contents takes time, and the answer has not been sent yet
       schedule(() => {
