@@ -33,6 +33,7 @@ import * as groupSearch from './0032_group_search.ts'
 import * as results from './0034_results.ts'
 import * as embeddings from './0035_embeddings.ts'
 import * as policyCounts from './0036_policy_counts.ts'
+import * as callFiles from './0037_call_files.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -69,5 +70,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0032_group_search': groupSearch,
   '0034_results': results,
   '0035_embeddings': embeddings,
-  '0036_policy_counts': policyCounts
+  '0036_policy_counts': policyCounts,
+  '0037_call_files': callFiles
 }

@@ -5,6 +5,7 @@ import type { LockSecrets } from '../domain/overrides/tool-overrides.ts'
 import type { CallCause, CallEntry, CausesQuery } from '../schemas/call.ts'
 import { createAttemptRecorder } from './logs/attempts.ts'
 import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './logs/audit.ts'
+import { createFileStore, createRowStore, type CallStore } from './logs/call-files.ts'
 import { readCauses } from './logs/call-causes.ts'
 import { createCallStats, type CallStats, type Storing } from './logs/call-stats.ts'
 import { readTallies } from './logs/call-tallies.ts'
@@ -15,7 +16,6 @@ import {
   readCalls,
   readDecidedCalls,
   type DecidedCall,
-  recordCalls,
   type CallRow,
   type Retention
 } from './logs/calls.ts'
@@ -100,8 +100,6 @@ import { createTokenRepository, createTokenStore, type TokenStore } from './repo
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
-/** A batch takes the embedded store some 5 ms, for which other statements wait. */
-const CALL_BATCH_SIZE = 250
 
 /** Repositories bound to one write transaction. Inside a write, only these may access the database. */
 export interface Transaction {
@@ -291,7 +289,11 @@ async function encryptPlainSecrets(store: Store, keys: MasterKeys, onError: (err
 }
 
 /** Starts deleting what has expired. */
-function startExpiries(db: Db, { auditRetentionDays, callRetention, onError }: RegistryOptions) {
+function startExpiries(
+  { db, callFolder }: Store,
+  calls: CallStore,
+  { auditRetentionDays, callRetention, onError }: RegistryOptions
+) {
   const every: readonly (readonly [Expiry, everyMs: number])[] = [
     [sessionEndExpiry, MINUTE_MS],
     [oauthRecordExpiry, MINUTE_MS],
@@ -304,19 +306,69 @@ function startExpiries(db: Db, { auditRetentionDays, callRetention, onError }: R
     ...(auditRetentionDays
       ? [auditExpiry, approvalExpiry, retiredPinExpiry].map((expiry) => [expiry(auditRetentionDays), HOUR_MS] as const)
       : []),
-    ...(callRetention ? [[callExpiry(callRetention), MINUTE_MS] as const] : [])
+    ...(callRetention ? [[callExpiry(callRetention, () => calls.waiting), MINUTE_MS] as const] : [])
   ]
-  return every.map(([expiry, everyMs]) => scheduleExpiry(db, expiry, { everyMs, onError }))
+  return every.map(([expiry, everyMs]) =>
+    scheduleExpiry(db, expiry, { everyMs, hasAutovacuum: callFolder === undefined, onError })
+  )
 }
 
+const createCallStore = ({ db, callFolder: folder }: Store, { callRetention, onError }: RegistryOptions): CallStore =>
+  folder === undefined
+    ? createRowStore(db)
+    : createFileStore(db, { folder, keep: callRetention?.rows ?? Infinity, onError })
+
 /** Creates the functions that read the call log. */
-const createCallReads = (db: Db, storing: Storing): Omit<CallLog, 'record' | 'queued' | 'onStored'> => ({
-  list: (query) => withErrorTranslation(() => readCalls(db, query)),
-  decided: (before, limit) => withErrorTranslation(() => readDecidedCalls(db, before, limit)),
-  find: (id) => withErrorTranslation(() => findCall(db, id)),
-  causes: (query) => withErrorTranslation(() => readCauses(db, query)),
-  ...createCallStats((from, seconds) => withErrorTranslation(() => readTallies(db, from, seconds)), storing)
-})
+function createCallReads(db: Db, { settle }: CallStore, storing: Storing) {
+  const read = async <T>(work: () => Promise<T>): Promise<T> => {
+    await settle()
+    return withErrorTranslation(work)
+  }
+  return {
+    list: (query: CallQuery) => read(() => readCalls(db, query)),
+    decided: (before: string | undefined, limit: number) => read(() => readDecidedCalls(db, before, limit)),
+    find: (id: string) => read(() => findCall(db, id)),
+    causes: (query: CausesQuery) => read(() => readCauses(db, query)),
+    ...createCallStats((from, seconds) => read(() => readTallies(db, from, seconds)), storing)
+  } satisfies Omit<CallLog, 'record' | 'queued' | 'onStored'>
+}
+
+/** Creates the call log, the state of its queue, and the function that stores what is queued. */
+function createCallLog(
+  db: Db,
+  store: CallStore,
+  { onError }: Pick<RegistryOptions, 'onError'>,
+  onDropped: (count: number) => void
+) {
+  let timesStored = 0
+  const queue = createRowQueue<CallRow>({
+    async write(rows) {
+      await store.record(rows)
+      timesStored += 1
+      log.onStored?.()
+    },
+    onError,
+    onDropped,
+    batch: store.batch
+  })
+  const log: CallLog = {
+    record: queue.push,
+    get queued() {
+      return queue.length
+    },
+    onStored: null,
+    ...createCallReads(db, store, { times: () => timesStored, onOutdated: () => log.onStored?.() })
+  }
+  return {
+    log,
+    state: queue as QueueState,
+    async close() {
+      const lost = await queue.close()
+      await store.close()
+      if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
+    }
+  }
+}
 
 /** Returns a function that decrypts secrets and reports a row that it cannot decrypt, once. */
 function reportUnreadable(refusals: Pick<ReturnType<typeof createRefusalLog>, 'recordFailure'>) {
@@ -348,32 +400,11 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     onError
   })
   const reportingUnreadable = reportUnreadable(refusalLog)
-  let timesStored = 0
-  const calls = createRowQueue<CallRow>({
-    async write(rows) {
-      await withErrorTranslation(() => recordCalls(db, rows))
-      timesStored += 1
-      callLog.onStored?.()
-    },
-    onError,
-    onDropped: (count) => refusalLog.recordDropped('calls.dropped', count),
-    batch: CALL_BATCH_SIZE
-  })
+  const callStore = createCallStore(store, options)
+  const calls = createCallLog(db, callStore, options, (count) => refusalLog.recordDropped('calls.dropped', count))
   const accessTokens = createAccessTokenStore(db, onError)
   const policyCounts = createPolicyCounts(db, onError)
-  const closeCalls = async () => {
-    const lost = await calls.close()
-    if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
-  }
-  const expiries = startExpiries(db, options)
-  const callLog: CallLog = {
-    record: calls.push,
-    get queued() {
-      return calls.length
-    },
-    onStored: null,
-    ...createCallReads(db, { times: () => timesStored, onOutdated: () => callLog.onStored?.() })
-  }
+  const expiries = startExpiries(store, callStore, options)
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version, holds } = await withErrorTranslation(() => commit(db, keys, change, work))
@@ -409,10 +440,10 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     auditRows,
     definitionHolds,
     audit: (query) => withErrorTranslation(() => readAudit(db, query)),
-    calls: callLog,
+    calls: calls.log,
     policyCounts,
     newest: store.listener && (() => withErrorTranslation(() => readNewest(db))),
-    logs: { calls, audit: refusalLog.state },
+    logs: { calls: calls.state, audit: refusalLog.state },
     oauthSessions: createOAuthSessions(db, keys),
     oauthRecords: createOAuthRecords(db, keys),
     oauthGrants: createGrantReader(db, keys),
@@ -447,7 +478,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       for (const expiry of expiries) expiry.stop()
       // rows of calls that were answered in this turn of the event loop come in the next one (observe/call-log.ts)
       await nextTurn()
-      await Promise.all([closeCalls(), refusalLog.close(), accessTokens.close(), policyCounts.close()])
+      await Promise.all([calls.close(), refusalLog.close(), accessTokens.close(), policyCounts.close()])
       await sync.close()
       await store.close()
     }

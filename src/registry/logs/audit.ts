@@ -115,6 +115,7 @@ function toEntry({ at, changed, before, after, ...row }: SelectedRow): AuditEntr
 }
 
 export const auditExpiry = (days: number): Expiry => ({
+  table: 'audit_log',
   advisoryLock: 7_203_401,
   maxStatements: 20,
   async deleteSome(db, limit) {

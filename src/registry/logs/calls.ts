@@ -44,7 +44,10 @@ const orDefault = (column: keyof typeof defaultValues) =>
  * Inserts calls passed as one JSON text, at a third of the CPU of one array per column, which the driver serialises in
  * JavaScript.
  */
-export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<void> {
+export const recordCalls = (db: Db, rows: readonly CallRow[]): Promise<void> => insertCalls(db, JSON.stringify(rows))
+
+/** Inserts the calls of a JSON array of rows, in its order. */
+export async function insertCalls(db: Db, json: string): Promise<void> {
   await sql`
     insert into calls (
       at, kind, caller_kind, caller, client, endpoint, via, client_protocol, server, server_protocol, session_mode, item,
@@ -58,7 +61,7 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
       ${orDefault('outcome')}, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
       request_bytes, response_bytes, error, request_id, arguments, result, stderr, oauth_client, scopes,
       held_since
-    from json_to_recordset(${JSON.stringify(rows)}::json) as r(
+    from json_to_recordset(${json}::json) as r(
       at double precision, kind text, caller_kind text, caller text, client text, endpoint text, via text,
       client_protocol text, server text, server_protocol text, session_mode text, item text, outcome text,
       total_ms real, upstream_ms real, queue_ms integer, start_ms integer, initialize_ms integer, ended_in text,
@@ -166,14 +169,19 @@ export interface Retention {
   readonly rows: number
 }
 
-/** Deletes calls by count and by age separately, so that each finds its rows at one end of an index. */
-export const callExpiry = ({ days, rows }: Retention): Expiry => ({
+/**
+ * Deletes calls by count and by age separately, so that each finds its rows at one end of an index. `newer` returns the
+ * number of calls that are newer than all rows of the table (`call-files.ts`).
+ */
+export const callExpiry = ({ days, rows }: Retention, newer: () => number = () => 0): Expiry => ({
+  table: 'calls',
   advisoryLock: 7_203_402,
   maxStatements: 100,
   async deleteSome(db, limit) {
+    const left = Math.max(0, rows - newer())
     const result = await sql`
       delete from calls where id = any(array(
-        (select id from calls where id <= (select max(id) from calls) - ${rows}::bigint order by id limit ${limit})
+        (select id from calls where id <= (select max(id) from calls) - ${left}::bigint order by id limit ${limit})
         union
         (select id from calls where at < now() - make_interval(days => ${days}) order by at limit ${limit})
       ))`.execute(db)

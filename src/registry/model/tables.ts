@@ -410,6 +410,12 @@ export interface Tables {
     /** Failure of the last attempt */
     problem: string | null
   }
+  /** How much of each file of calls beside the embedded store has become rows of `calls` */
+  call_files: {
+    number: Bigint
+    /** Bytes */
+    settled: Bigint
+  }
   /** Rows are added, and deleted once they are too old or too many. */
   calls: {
     id: ColumnType<string, never, never>

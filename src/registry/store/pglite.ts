@@ -29,6 +29,9 @@ let prepared: PreparedStore | undefined
 
 const folderIn = (dataDir: string) => join(dataDir, 'postgres')
 
+/** Returns the folder of calls that are not rows of the store yet (`call-files.ts`). */
+export const callFolderIn = (dataDir: string): string => join(dataDir, 'postgres.calls')
+
 /**
  * Begins to open a store for the next `openEmbedded` of the same folder: PostgreSQL starts in its thread while the rest
  * of the gateway loads. A store that does not exist yet is left to `openEmbedded`: a start that is refused creates none.
@@ -88,6 +91,8 @@ async function open(
     }
     if (!(await checkFormat(folder))) {
       onCreate?.()
+      // of an earlier store
+      await rm(callFolderIn(dataDir), { recursive: true, force: true })
       await create(folder, first)
       next = undefined
     }

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import type pg from 'pg'
-import { openEmbedded } from './pglite.ts'
+import { callFolderIn, openEmbedded } from './pglite.ts'
 import { createListenerFactory, openPool, type PoolStats } from './postgres.ts'
 import type { Db, Tables } from '../model/tables.ts'
 import { withTimeout } from '../../lib/with-timeout.ts'
@@ -21,6 +21,8 @@ export interface StoreOptions {
 
 export interface Store {
   readonly db: Db
+  /** Folder for calls that are not stored yet; undefined with PostgreSQL */
+  readonly callFolder: string | undefined
   /** Creates a client for LISTEN; undefined with the embedded store, where all changes come from this process */
   readonly listener: (() => pg.Client) | undefined
   /** Returns pool statistics, undefined with the embedded store. */
@@ -44,6 +46,7 @@ async function openEmbeddedStore({ dataDir, connectTimeoutMs, onCreate, onIdleEr
   const db = createDb(await openEmbedded(dataDir, connectTimeoutMs, { onCreate, onStopped: onIdleError }))
   return {
     db,
+    callFolder: callFolderIn(dataDir),
     listener: undefined,
     poolStats: () => undefined,
     runMaintenance: (work) => work(db),
@@ -65,6 +68,7 @@ async function openPostgresStore(url: string, options: StoreOptions): Promise<St
   const db = createDb(pool)
   return {
     db,
+    callFolder: undefined,
     poolStats: pool.stats,
     listener: await createListenerFactory(direct, connectTimeoutMs),
     async runMaintenance(work) {
