@@ -1,11 +1,17 @@
 import type { FastifyRequest } from 'fastify'
+import type { Access } from '../domain/access/access.ts'
 import type { HashedCredentials, HashedToken } from './connection-credentials.ts'
 
 /** Time for which the expiry of a token is not checked again. */
-const KEPT_MS = 50
+const KEPT_MS = 250
 
-interface LastCaller<Caller> extends Pick<FastifyRequest, 'method' | 'url'> {
+/** Caller whom a route has admitted. */
+export interface Admitted<Caller> {
   readonly caller: Caller
+  readonly access: Access
+}
+
+interface LastCaller<Caller> extends Admitted<Caller>, Pick<FastifyRequest, 'method' | 'url'> {
   readonly catalog: object
   readonly foundAt: number
 }
@@ -16,9 +22,8 @@ interface LastCaller<Caller> extends Pick<FastifyRequest, 'method' | 'url'> {
  */
 export interface LastCallers<Caller> {
   /** Returns the caller whom the route admitted with the last request; undefined if it has to be found anew. */
-  find(credentials: HashedCredentials, request: FastifyRequest): Caller | undefined
-  /** Keeps a caller whom a route has admitted. */
-  keep(credentials: HashedCredentials, request: FastifyRequest, caller: Caller): void
+  find(credentials: HashedCredentials, request: FastifyRequest): Admitted<Caller> | undefined
+  keep(credentials: HashedCredentials, request: FastifyRequest, admitted: Admitted<Caller>): void
 }
 
 /** `catalog`: returns the identity of the one in which callers are found at this moment. */
@@ -30,11 +35,11 @@ export function createLastCallers<Caller>(catalog: () => object): LastCallers<Ca
       if (credentials.kind !== 'token') return undefined
       const last = kept.get(credentials)
       const isSame = last?.url === url && last.method === method && last.catalog === catalog()
-      return isSame && performance.now() - last.foundAt < KEPT_MS ? last.caller : undefined
+      return isSame && performance.now() - last.foundAt < KEPT_MS ? last : undefined
     },
-    keep(credentials, { method, url, is404 }, caller) {
+    keep(credentials, { method, url, is404 }, { caller, access }) {
       if (is404 || credentials.kind !== 'token') return
-      kept.set(credentials, { caller, method, url, catalog: catalog(), foundAt: performance.now() })
+      kept.set(credentials, { caller, access, method, url, catalog: catalog(), foundAt: performance.now() })
     }
   }
 }

@@ -241,22 +241,22 @@ export default fp<AuthOptions>(
       if (!request.is404 && access !== 'public') {
         checkAccess(caller, access, reply, (error, scope) => challenges.of(request, access, error, scope))
       }
-      lastCallers.keep(credentials, request, caller)
+      lastCallers.keep(credentials, request, { caller, access })
       refuseIfOverloaded(request, access, caller)
     }
     const check = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
+      const credentials = readCredentials(request.raw)
+      const last = lastCallers.find(credentials, request)
+      if (last && app.gateway.ready) {
+        setCaller(request, last.caller)
+        return refuseIfOverloaded(request, last.access, last.caller)
+      }
       const { is404, routeOptions } = request
       const access = routeOptions.config.access ?? 'admin'
       if (!is404 && access === 'public') return
       if (is404 && isDashboard(request.url)) throw app.httpErrors.notFound('no such route')
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
       if (!app.gateway.initialized) throw forbidden('server is not initialized', NOT_INITIALIZED)
-      const credentials = readCredentials(request.raw)
-      const last = lastCallers.find(credentials, request)
-      if (last) {
-        setCaller(request, last)
-        return refuseIfOverloaded(request, access, last)
-      }
       const caller = authenticate(request, reply, access, credentials)
       if (!(caller instanceof Promise)) return admit(request, reply, access, { caller, credentials })
       return caller.then((found) => admit(request, reply, access, { caller: found, credentials }))
