@@ -114,6 +114,8 @@ test('of calls in files only as many as are kept become rows, and older rows are
   assert.equal(await deleteExpired(db, expiry), 50)
   await log.settle()
   assert.deepEqual(await rows(), items(50 + 39 * 250 - 750, 1_000))
+  // by the id of the newest call as many are counted as there were
+  assert.equal((await readCalls(db, { limit: 1 }))[0]!.id, '10050')
   assert.equal(await deleteExpired(db, expiry), 0)
 })
 

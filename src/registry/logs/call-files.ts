@@ -1,5 +1,6 @@
 import { mkdir, open, readdir, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { AppError } from '../../lib/errors.ts'
 import { insertCalls, recordCalls, type CallRow } from './calls.ts'
@@ -168,12 +169,21 @@ async function forget(db: Db, number: number): Promise<void> {
   await db.deleteFrom('call_files').where('number', '=', String(number)).execute()
 }
 
+/** Takes the ids of calls that never become rows: the log keeps as many calls as `keep` by their ids. */
+async function skipIds(db: Db, count: number): Promise<void> {
+  await sql`
+    select setval(sequence, nextval(sequence) + ${count} - 1)
+    from (select pg_get_serial_sequence('calls', 'id')::regclass as sequence) as ids`.execute(db)
+}
+
 /** The files, oldest first. Only one function may run at a time. */
 class CallFiles {
   readonly #db: Db
   readonly #options: CallFileOptions
   readonly #files: CallFile[]
   #last: number
+  /** Calls that were deleted unread since the last insert */
+  #skipped = 0
   /** File to which lines are added: created by this process, without an incomplete line */
   #current: (CallFile & { readonly handle: FileHandle }) | undefined
 
@@ -257,8 +267,10 @@ class CallFiles {
     if (file.number === end.number && file.settled >= end.bytes) return false
     const [next] = file.lines
     // more calls have come since than the log keeps
-    if (next && this.calls - next.calls >= this.#options.keep) settled(file, next.bytes)
-    else await this.#settleFirst(file)
+    if (next && this.calls - next.calls >= this.#options.keep) {
+      this.#skipped += next.calls
+      settled(file, next.bytes)
+    } else await this.#settleFirst(file)
     return true
   }
 
@@ -294,13 +306,17 @@ class CallFiles {
           .returning('number')
           .execute()
         // false if the store stopped right after it had stored the line
-        if (moved.length > 0) await insertCalls(trx, line)
+        if (moved.length === 0) return
+        if (this.#skipped > 0) await skipIds(trx, this.#skipped)
+        this.#skipped = 0
+        await insertCalls(trx, line)
       })
     )
   }
 
   async #remove(file: CallFile): Promise<void> {
     if (file === this.#current) await this.close()
+    this.#skipped += callsOf(file.lines)
     await unlinkIfExists(file.path)
     this.#files.splice(this.#files.indexOf(file), 1)
     await forget(this.#db, file.number)
