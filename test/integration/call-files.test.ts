@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { appendFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -38,6 +39,7 @@ interface World extends Store {
 
 async function bytesIn(folder: string): Promise<number> {
   let bytes = 0
+  if (!existsSync(folder)) return bytes
   for (const name of await readdir(folder)) bytes += (await stat(join(folder, name))).size
   return bytes
 }

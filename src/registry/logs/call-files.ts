@@ -142,16 +142,23 @@ interface Position {
   readonly bytes: number
 }
 
-const createFolder = (folder: string) => mkdir(folder, { recursive: true, mode: 0o700 })
+/** Returns the names of the files. The folder is created with the first file. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
 
 /** Opens the files that earlier processes have left. */
 async function openFiles(db: Db, options: CallFileOptions): Promise<CallFiles> {
   const { folder } = options
-  await createFolder(folder)
   const rows = await db.selectFrom('call_files').selectAll().execute()
   const settled = new Map(rows.map((row) => [Number(row.number), Number(row.settled)]))
   const files: CallFile[] = []
-  for (const name of await readdir(folder)) {
+  for (const name of await namesIn(folder)) {
     const [, digits] = fileName.exec(name) ?? []
     if (digits === undefined) continue
     const number = Number(digits)
@@ -246,8 +253,7 @@ class CallFiles {
       while (this.#files[0] !== current) await this.#remove(this.#files[0]!)
       await this.close()
     }
-    // somebody may have deleted it
-    await createFolder(folder)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
     const number = ++this.#last
     const path = join(folder, `${String(number).padStart(8, '0')}.jsonl`)
     const handle = await open(path, 'ax', 0o600)
