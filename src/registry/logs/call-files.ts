@@ -67,7 +67,7 @@ export interface CallFileOptions {
   readonly folder: string
   /** Number of calls that the log keeps; calls older than these may be deleted before they become rows */
   readonly keep: number
-  /** Called with errors of work in the background, and of calls that can never become rows */
+  /** Called once per outage, and for calls that can never become rows */
   onError(error: unknown): void
 }
 
@@ -84,6 +84,8 @@ export function createFileStore(db: Db, options: CallFileOptions): CallStore {
   let lastLarge = performance.now()
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
+  /** An outage is reported once. */
+  let hasFailed = false
 
   const inTurn = <T>(step: (files: CallFiles) => Promise<T>) =>
     turn.run(() => withErrorTranslation(async () => step((files ??= await openFiles(db, options)))))
@@ -112,10 +114,14 @@ export function createFileStore(db: Db, options: CallFileOptions): CallStore {
     if (isClosed || timer) return
     timer = setTimeout(() => {
       timer = undefined
-      settleWhileIdle().catch((error) => {
-        onError(error)
-        settleLater()
-      })
+      settleWhileIdle().then(
+        () => (hasFailed = false),
+        (error) => {
+          if (!hasFailed) onError(error)
+          hasFailed = true
+          settleLater()
+        }
+      )
     }, IDLE_MS).unref()
   }
   // calls of the last process
