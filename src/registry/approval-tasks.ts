@@ -190,7 +190,6 @@ export function createApprovalTasks(db: Db, keys: MasterKeys, shouldNotify: bool
 
 /** Deletes the ends of tasks after their time. */
 export const approvalTaskExpiry: Expiry = {
-  table: 'approvals',
   advisoryLock: 7_203_412,
   maxStatements: 20,
   async deleteSome(db, limit) {

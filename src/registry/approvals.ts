@@ -348,7 +348,6 @@ async function whyNot(db: Db, id: string, digest: Uint8Array): Promise<AppError>
 
 /** Deletes requests as old as the audit rows that are deleted. */
 export const approvalExpiry = (days: number): Expiry => ({
-  table: 'approvals',
   advisoryLock: 7_203_411,
   maxStatements: 20,
   async deleteSome(db, limit) {

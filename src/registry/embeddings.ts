@@ -84,7 +84,6 @@ export const createEmbeddingStore = (db: Db): EmbeddingStore => ({
 
 /** Deletes vectors that no gateway uses any more. */
 export const embeddingExpiry: Expiry = {
-  table: 'embeddings',
   advisoryLock: 7_203_414,
   maxStatements: 20,
   async deleteSome(db, limit) {

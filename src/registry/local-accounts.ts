@@ -192,7 +192,6 @@ export const createLocalAccountStore = (db: Db): LocalAccountStore => ({
 
 /** Deletes rows of failures that no longer count. */
 export const signInFailureExpiry: Expiry = {
-  table: 'sign_in_failures',
   advisoryLock: 7_203_406,
   maxStatements: 20,
   async deleteSome(db, limit) {

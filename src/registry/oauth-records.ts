@@ -202,7 +202,6 @@ export function createOAuthRecords(db: Db, keys: MasterKeys): OAuthRecords {
 
 /** Deletes expired records. */
 export const oauthRecordExpiry: Expiry = {
-  table: 'oauth_records',
   advisoryLock: 7_203_405,
   maxStatements: 20,
   async deleteSome(db, limit) {

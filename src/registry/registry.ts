@@ -89,6 +89,8 @@ import { createPrincipalRepository } from './repositories/principals.ts'
 import type { ConnectionConfig } from './repositories/server-rows.ts'
 import { tryStartRefresh, createServerRepository, hasPlainSecrets, readConfigs } from './repositories/servers.ts'
 import { openStore, type Store, type StoreOptions } from './store/store.ts'
+import { scheduleVacuum } from './store/vacuum.ts'
+import { noop } from '../lib/noop.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
 import { createStateFollower } from './state-follower.ts'
 import { createTeamRepository } from './repositories/teams.ts'
@@ -289,11 +291,7 @@ async function encryptPlainSecrets(store: Store, keys: MasterKeys, onError: (err
 }
 
 /** Starts deleting what has expired. */
-function startExpiries(
-  { db, callFolder }: Store,
-  calls: CallStore,
-  { auditRetentionDays, callRetention, onError }: RegistryOptions
-) {
+function startExpiries(db: Db, calls: CallStore, { auditRetentionDays, callRetention, onError }: RegistryOptions) {
   const every: readonly (readonly [Expiry, everyMs: number])[] = [
     [sessionEndExpiry, MINUTE_MS],
     [oauthRecordExpiry, MINUTE_MS],
@@ -308,9 +306,7 @@ function startExpiries(
       : []),
     ...(callRetention ? [[callExpiry(callRetention, () => calls.waiting), MINUTE_MS] as const] : [])
   ]
-  return every.map(([expiry, everyMs]) =>
-    scheduleExpiry(db, expiry, { everyMs, hasAutovacuum: callFolder === undefined, onError })
-  )
+  return every.map(([expiry, everyMs]) => scheduleExpiry(db, expiry, { everyMs, onError }))
 }
 
 const createCallStore = ({ db, callFolder: folder }: Store, { callRetention, onError }: RegistryOptions): CallStore =>
@@ -404,7 +400,8 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
   const calls = createCallLog(db, callStore, options, (count) => refusalLog.recordDropped('calls.dropped', count))
   const accessTokens = createAccessTokenStore(db, onError)
   const policyCounts = createPolicyCounts(db, onError)
-  const expiries = startExpiries(store, callStore, options)
+  const expiries = startExpiries(db, callStore, options)
+  const stopVacuum = store.callFolder === undefined ? noop : scheduleVacuum(db, onError)
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version, holds } = await withErrorTranslation(() => commit(db, keys, change, work))
@@ -476,6 +473,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       }),
     async close() {
       for (const expiry of expiries) expiry.stop()
+      stopVacuum()
       // rows of calls that were answered in this turn of the event loop come in the next one (observe/call-log.ts)
       await nextTurn()
       await Promise.all([calls.close(), refusalLog.close(), accessTokens.close(), policyCounts.close()])

@@ -57,7 +57,6 @@ export const createResultStore = (db: Db, maxBytes = MAX_RESULT_BYTES): ResultSt
 
 /** Deletes expired rows. */
 export const resultExpiry: Expiry = {
-  table: 'results',
   advisoryLock: 7_203_413,
   maxStatements: 20,
   async deleteSome(db, limit) {

@@ -3,7 +3,6 @@ import type { Expiry } from './logs/expiry.ts'
 
 /** Deletes the pins of servers that were removed longer ago than the audit log reaches. */
 export const retiredPinExpiry = (days: number): Expiry => ({
-  table: 'retired_servers',
   advisoryLock: 7_203_415,
   maxStatements: 20,
   async deleteSome(db, limit) {

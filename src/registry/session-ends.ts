@@ -83,7 +83,6 @@ async function deleteOldest(db: Db, principal: string, limit: number): Promise<n
 
 /** Deletes rows with expired ids and rows beyond a principal's limit. Counts in index order, without sorting. */
 export const sessionEndExpiry: Expiry = {
-  table: 'session_ends',
   advisoryLock: 7_203_403,
   maxStatements: 20,
   async deleteSome(db, limit) {

@@ -42,7 +42,6 @@ export async function readTombstones(db: Db, known: readonly Tombstone[] = []): 
 
 /** Deletes rows of credentials that have expired by themselves. */
 export const tombstoneExpiry: Expiry = {
-  table: 'tombstones',
   advisoryLock: 7_203_404,
   maxStatements: 20,
   async deleteSome(db, limit) {

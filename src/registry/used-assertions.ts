@@ -55,7 +55,6 @@ export const createUsedAssertionRepository = ({ db, recordEffect }: WriteContext
 
 /** Deletes expired rows. */
 export const usedAssertionExpiry: Expiry = {
-  table: 'used_assertions',
   advisoryLock: 7_203_407,
   maxStatements: 20,
   async deleteSome(db, limit) {

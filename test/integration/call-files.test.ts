@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { createFileStore, type CallStore } from '../../src/registry/logs/call-files.ts'
 import { callExpiry, readCalls, type CallRow } from '../../src/registry/logs/calls.ts'
-import { deleteExpired, vacuum } from '../../src/registry/logs/expiry.ts'
+import { deleteExpired } from '../../src/registry/logs/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store/store.ts'
 import { addCleanup, freshPlace, startRegistry } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
@@ -186,27 +186,4 @@ test('the log goes on if somebody deletes its files', async (t) => {
   await log.record(calls(200, 2_200))
   await log.settle()
   assert.deepEqual([await rows(), errors.length], [items(200, 2_200), 1])
-})
-
-test('the folder of a busy gateway does not grow with the calls that it has forgotten', async (t) => {
-  const { db, log, folder } = await open(t, 2_000)
-  const retention = callExpiry({ days: 7, rows: 2_000 }, () => log.waiting)
-  const bytes = async () => {
-    const { rows } = await sql<{ bytes: string }>`
-      select pg_total_relation_size('calls') + pg_total_relation_size('call_files') as bytes`.execute(db)
-    return Number(rows[0]!.bytes) + (await bytesIn(folder))
-  }
-  const fill = async () => {
-    for (let n = 0; n < 24; n++) {
-      await log.record(calls(n * 250, 250))
-      if (n % 2 === 0) await log.settle()
-    }
-    if ((await deleteExpired(db, retention)) >= 1_000) await vacuum(db, retention)
-  }
-  await fill()
-  await fill()
-  const before = await bytes()
-  for (let round = 0; round < 6; round++) await fill()
-  const after = await bytes()
-  assert.ok(after < 1.3 * before, `${before} bytes, then ${after}`)
 })

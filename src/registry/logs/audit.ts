@@ -115,7 +115,6 @@ function toEntry({ at, changed, before, after, ...row }: SelectedRow): AuditEntr
 }
 
 export const auditExpiry = (days: number): Expiry => ({
-  table: 'audit_log',
   advisoryLock: 7_203_401,
   maxStatements: 20,
   async deleteSome(db, limit) {

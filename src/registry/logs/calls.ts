@@ -174,7 +174,6 @@ export interface Retention {
  * number of calls that are newer than all rows of the table (`call-files.ts`).
  */
 export const callExpiry = ({ days, rows }: Retention, newer: () => number = () => 0): Expiry => ({
-  table: 'calls',
   advisoryLock: 7_203_402,
   maxStatements: 100,
   async deleteSome(db, limit) {

@@ -1,12 +1,10 @@
 import { sql } from 'kysely'
-import type { Db, Tables } from '../model/tables.ts'
+import type { Db } from '../model/tables.ts'
 
 /** Rows deleted by one statement, limited so that it does not block other queries for long */
 const DELETE_BATCH_SIZE = 5_000
 
 export interface Expiry {
-  /** Table that loses rows */
-  readonly table: keyof Tables
   /** Unique advisory lock number, so that one process at a time deletes */
   readonly advisoryLock: number
   /** Maximum number of statements in one run */
@@ -31,15 +29,8 @@ export async function deleteExpired(db: Db, { advisoryLock, maxStatements, delet
   return deleted
 }
 
-/** Makes the space of deleted rows available to new ones. */
-export async function vacuum(db: Db, { table }: Pick<Expiry, 'table'>): Promise<void> {
-  await sql`vacuum ${sql.table(table)}`.execute(db)
-}
-
 export interface Schedule {
   readonly everyMs: number
-  /** False for the embedded store: it then runs VACUUM after deleting many rows. */
-  readonly hasAutovacuum: boolean
   readonly onError: (error: unknown) => void
 }
 
@@ -49,17 +40,12 @@ const FIRST_RUN_MS = 60_000
  * Runs `deleteExpired` periodically. The first run is early, for processes that are restarted often, but not immediate,
  * so that it does not slow down the start.
  */
-export function scheduleExpiry(
-  db: Db,
-  expiry: Expiry,
-  { everyMs, hasAutovacuum, onError }: Schedule
-): { stop(): void } {
+export function scheduleExpiry(db: Db, expiry: Expiry, { everyMs, onError }: Schedule): { stop(): void } {
   let isRunning = false
   const run = () => {
     if (isRunning) return
     isRunning = true
     void deleteExpired(db, expiry)
-      .then((deleted) => (deleted < DELETE_BATCH_SIZE || hasAutovacuum ? undefined : vacuum(db, expiry)))
       .catch(onError)
       .finally(() => {
         isRunning = false
