@@ -39,3 +39,34 @@ export function createCredentialReader(): CredentialReader {
     return credentials
   }
 }
+
+/** Time for which a value is kept: the expiry of its token is not checked meanwhile. */
+const KEPT_MS = 250
+
+/** Values that were found for the tokens of connections. */
+export interface CredentialMemo<T> {
+  /** Returns the value of a token; undefined if it has to be found anew. */
+  find(credentials: HashedToken): T | undefined
+  keep(credentials: HashedToken, value: T): void
+}
+
+/**
+ * Keeps values for the next requests of a connection, until the catalog changes, and for 250 ms at most. `catalog`:
+ * returns the identity of the one in which callers are found at this moment.
+ */
+export function createCredentialMemo<T>(catalog: () => object): CredentialMemo<T> {
+  // the credentials of a connection are one object for as long as its header stays the same
+  const kept = new WeakMap<HashedToken, { readonly value: T; readonly catalog: object; readonly foundAt: number }>()
+  return {
+    find(credentials) {
+      const last = kept.get(credentials)
+      // first: nothing is kept before there is a catalog
+      if (!last) return undefined
+      const isCurrent = last.catalog === catalog() && performance.now() - last.foundAt < KEPT_MS
+      return isCurrent ? last.value : undefined
+    },
+    keep(credentials, value) {
+      kept.set(credentials, { value, catalog: catalog(), foundAt: performance.now() })
+    }
+  }
+}

@@ -1,9 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../domain/access/access.ts'
-import type { HashedCredentials, HashedToken } from './connection-credentials.ts'
-
-/** Time for which the expiry of a token is not checked again. */
-const KEPT_MS = 250
+import { createCredentialMemo, type HashedCredentials } from './connection-credentials.ts'
 
 /** Caller whom a route has admitted. */
 export interface Admitted<Caller> {
@@ -11,10 +8,7 @@ export interface Admitted<Caller> {
   readonly access: Access
 }
 
-interface LastCaller<Caller> extends Admitted<Caller>, Pick<FastifyRequest, 'method' | 'url'> {
-  readonly catalog: object
-  readonly foundAt: number
-}
+type LastCaller<Caller> = Admitted<Caller> & Pick<FastifyRequest, 'method' | 'url'>
 
 /**
  * Callers of the last requests of connections. The next request with the same token, method and URL is admitted as the
@@ -28,18 +22,15 @@ export interface LastCallers<Caller> {
 
 /** `catalog`: returns the identity of the one in which callers are found at this moment. */
 export function createLastCallers<Caller>(catalog: () => object): LastCallers<Caller> {
-  // the credentials of a connection are one object for as long as its header stays the same
-  const kept = new WeakMap<HashedToken, LastCaller<Caller>>()
+  const memo = createCredentialMemo<LastCaller<Caller>>(catalog)
   return {
     find(credentials, { method, url }) {
       if (credentials.kind !== 'token') return undefined
-      const last = kept.get(credentials)
-      const isSame = last?.url === url && last.method === method && last.catalog === catalog()
-      return isSame && performance.now() - last.foundAt < KEPT_MS ? last : undefined
+      const last = memo.find(credentials)
+      return last?.url === url && last.method === method ? last : undefined
     },
     keep(credentials, { method, url, is404 }, { caller, access }) {
-      if (is404 || credentials.kind !== 'token') return
-      kept.set(credentials, { caller, access, method, url, catalog: catalog(), foundAt: performance.now() })
+      if (!is404 && credentials.kind === 'token') memo.keep(credentials, { caller, access, method, url })
     }
   }
 }

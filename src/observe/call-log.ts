@@ -1,4 +1,5 @@
 import { MODERN_VERSION } from '../domain/mcp-constants.ts'
+import { createRateLimiter } from '../domain/rates.ts'
 import { isPolicyScope } from '../domain/access/access.ts'
 import { maskArgumentsNamed } from '../domain/secrets/locked-secrets.ts'
 import { maskSecrets, maskSecretText } from '../domain/secrets/redaction.ts'
@@ -162,20 +163,6 @@ function withToolError(row: CallRow, call: CallObservation): CallRow {
   return error === undefined ? row : { ...row, error }
 }
 
-/** Returns a function that is true for the first `limit` calls of each second. */
-function createLimitPerSecond(limit: number): () => boolean {
-  let begun = -Infinity
-  let count = 0
-  return () => {
-    const now = performance.now()
-    if (now - begun >= 1_000) {
-      begun = now
-      count = 0
-    }
-    return ++count <= limit
-  }
-}
-
 export interface CallLogOptions {
   /** Records the arguments and results of all calls. */
   readonly contents: boolean
@@ -194,7 +181,11 @@ export function createCallLog(
   { contents, isRecorded, heldSince }: CallLogOptions
 ): Pick<Observer, 'onCall'> {
   const schedule = createBatchScheduler()
-  const hasPlace = createLimitPerSecond(MAX_CONTENTS_PER_S)
+  const rate = createRateLimiter({ perKey: MAX_CONTENTS_PER_S, inAll: MAX_CONTENTS_PER_S, windowMs: 1_000 })
+  const hasPlace = () => {
+    if (rate.remainingMs() <= 0) rate.startWindow()
+    return rate.admit('contents')
+  }
   const isWanted = ({ server }: CallObservation) => contents || (server !== undefined && isRecorded(server))
   return {
     onCall(observed) {

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { principalIdOf } from '../catalog/caller.ts'
 import { networkOf } from '../domain/network/client-address.ts'
-import type { CredentialReader, HashedToken } from '../http/connection-credentials.ts'
+import { createCredentialMemo, type CredentialReader, type HashedToken } from '../http/connection-credentials.ts'
 import { createRequestTurns } from '../http/request-turns.ts'
 import { ifAvailable } from '../http/wait-for-database.ts'
 import { createQuota } from '../lib/quota.ts'
@@ -34,20 +34,18 @@ export default fp<RequestTurnsPluginOptions>(
   async (app, { mode, readCredentials }) => {
     const limit = mode === 'enterprise' ? PRINCIPAL_BYTES : TOTAL_BYTES
     const turns = createRequestTurns({ bytes: createQuota(limit, TOTAL_BYTES) })
-    // the credentials of a connection are one object for as long as its header stays the same
-    const known = new WeakMap<HashedToken, { readonly id: string; readonly catalog: object }>()
+    const ids = createCredentialMemo<string>(() => app.gateway.principals.catalogIdentity)
     const principalOfToken = (credentials: HashedToken): string | undefined => {
+      const kept = ids.find(credentials)
+      if (kept !== undefined) return kept
       const { principals } = app.gateway
-      const { catalogIdentity: catalog } = principals
-      const last = known.get(credentials)
-      if (last?.catalog === catalog) return last.id
       const { hash } = credentials
       const listed = principals.callerOf(hash)
       const signedIn = listed ? undefined : (app.identity ?? app.external)?.accessTokens.verified(hash)
       const caller = listed ?? (signedIn && principals.signedInCaller(signedIn))
       if (!caller) return undefined
       const id = principalIdOf(caller.key)
-      known.set(credentials, { id, catalog })
+      ids.keep(credentials, id)
       return id
     }
     /** Returns the principal of a token or session cookie that is already known to be valid. */
