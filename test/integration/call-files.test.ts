@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { appendFile, readdir, rm, stat } from 'node:fs/promises'
+import { appendFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { sql } from 'kysely'
@@ -186,4 +186,14 @@ test('the log goes on if somebody deletes its files', async (t) => {
   await log.record(calls(200, 2_200))
   await log.settle()
   assert.deepEqual([await rows(), errors.length], [items(200, 2_200), 1])
+})
+
+test('calls wait for as long as no file can be written', async (t) => {
+  const { log, rows, folder } = await open(t)
+  await writeFile(folder, 'in the way')
+  await assert.rejects(log.record(calls(0, 200)), { statusCode: 503 })
+  await rm(folder)
+  await log.record(calls(0, 200))
+  await log.settle()
+  assert.deepEqual(await rows(), items(0, 200))
 })

@@ -2,7 +2,8 @@ import { mkdir, open, readdir, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { createSemaphore } from '../../lib/semaphore.ts'
-import { AppError } from '../../lib/errors.ts'
+import { AppError, unavailable } from '../../lib/errors.ts'
+import { noop } from '../../lib/noop.ts'
 import { insertCalls, recordCalls, type CallRow } from './calls.ts'
 import { withErrorTranslation } from '../store/failures.ts'
 import { hasCode, unlinkIfExists } from '../store/files.ts'
@@ -88,7 +89,11 @@ export function createFileStore(db: Db, options: CallFileOptions): CallStore {
   let hasFailed = false
 
   const inTurn = <T>(step: (files: CallFiles) => Promise<T>) =>
-    turn.run(() => withErrorTranslation(async () => step((files ??= await openFiles(db, options)))))
+    turn.run(() =>
+      withErrorTranslation(async () => step((files ??= await openFiles(db, options)))).catch((error: unknown) => {
+        throw isOfFiles(error) ? unavailable('the files of the call log cannot be used') : error
+      })
+    )
 
   const record = (rows: readonly CallRow[]) =>
     inTurn(async (current) => {
@@ -236,7 +241,7 @@ class CallFiles {
       await file.handle.appendFile(data)
     } catch (error) {
       // a part may have been written: nothing is added behind it
-      await this.close()
+      await this.close().catch(noop)
       throw error
     }
     file.lines.push(...lines)
@@ -338,6 +343,8 @@ class CallFiles {
 /** True for errors of a database that cannot be reached, and of a process without file descriptors. */
 const mayPass = (error: unknown) =>
   (error instanceof AppError && error.statusCode === 503) || hasCode(error, 'EMFILE') || hasCode(error, 'ENFILE')
+
+const isOfFiles = (error: unknown) => (error as { syscall?: unknown } | null)?.syscall !== undefined
 
 const callsOf = (lines: readonly Line[]) => lines.reduce((sum, { calls }) => sum + calls, 0)
 
