@@ -1,11 +1,11 @@
 import { sql, type Kysely } from 'kysely'
 
-/** How much of each file of calls beside the embedded store has become rows of `calls`, in bytes. */
+/** Position in each file of calls beside the embedded store, in bytes: the calls before it are rows of `calls`. */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`
     create table call_files (
       number bigint primary key,
-      settled bigint not null
+      position bigint not null
     )`.execute(db)
 }
 

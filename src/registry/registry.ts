@@ -5,7 +5,7 @@ import type { LockSecrets } from '../domain/overrides/tool-overrides.ts'
 import type { CallCause, CallEntry, CausesQuery } from '../schemas/call.ts'
 import { createAttemptRecorder } from './logs/attempts.ts'
 import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './logs/audit.ts'
-import { createFileStore, createRowStore, type CallStore } from './logs/call-files.ts'
+import { createFileStore, createRowStore, type CallStore } from './logs/call-store.ts'
 import { readCauses } from './logs/call-causes.ts'
 import { createCallStats, type CallStats, type Storing } from './logs/call-stats.ts'
 import { readTallies } from './logs/call-tallies.ts'
@@ -315,9 +315,9 @@ const createCallStore = ({ db, callFolder: folder }: Store, { callRetention, onE
     : createFileStore(db, { folder, keep: callRetention?.rows ?? Infinity, onError })
 
 /** Creates the functions that read the call log. */
-function createCallReads(db: Db, { settle }: CallStore, storing: Storing) {
+function createCallReads(db: Db, { flush }: CallStore, storing: Storing) {
   const read = async <T>(work: () => Promise<T>): Promise<T> => {
-    await settle()
+    await flush()
     return withErrorTranslation(work)
   }
   return {

@@ -1,46 +1,16 @@
 import { mkdir, open, readdir, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { createSemaphore } from '../../lib/semaphore.ts'
-import { AppError, unavailable } from '../../lib/errors.ts'
+import { AppError } from '../../lib/errors.ts'
 import { noop } from '../../lib/noop.ts'
-import { insertCalls, recordCalls, type CallRow } from './calls.ts'
+import { insertCalls, type CallRow } from './calls.ts'
 import { withErrorTranslation } from '../store/failures.ts'
 import { hasCode, unlinkIfExists } from '../store/files.ts'
 import type { Db } from '../model/tables.ts'
 
-/** Stores the rows of the call log. All functions reject with a 503 AppError while the database is unreachable. */
-export interface CallStore {
-  /** Stores rows, all or none; they become rows of `calls` in this order. */
-  record(rows: readonly CallRow[]): Promise<void>
-  /** Makes the calls that are stored by now rows of `calls`. To be awaited before `calls` is read. */
-  settle(): Promise<void>
-  /** Number of stored calls that are not rows of `calls` yet; those that an earlier process has left do not count */
-  readonly waiting: number
-  /** Maximum number of rows to record at once */
-  readonly batch: number
-  /** Keeps the calls that are not rows yet for the next process. */
-  close(): Promise<void>
-}
-
 /** Calls that become rows by one statement: it takes the embedded store some 5 ms, for which others wait. */
-const STATEMENT_ROWS = 250
+export const STATEMENT_ROWS = 250
 
-/** Stores each call as a row of `calls` at once. */
-export const createRowStore = (db: Db): CallStore => ({
-  batch: STATEMENT_ROWS,
-  record: (rows) => withErrorTranslation(() => recordCalls(db, rows)),
-  settle: () => Promise.resolve(),
-  waiting: 0,
-  close: () => Promise.resolve()
-})
-
-/** Calls of one write to a file, which takes a thread of its own and some 100 µs */
-const WRITE_ROWS = 1_000
-/** Calls of one write from which on they go to a file: some 400 a second. Fewer cost little as rows. */
-const LARGE = 100
-/** Time without a large write after which calls in files become rows: the processor has time now */
-const IDLE_MS = 2_000
 const CHUNK_BYTES = 262_144
 const NEWLINE = 0x0a
 const fileName = /^(\d+)\.jsonl$/
@@ -60,7 +30,7 @@ interface CallFile {
   /** Length in bytes */
   size: number
   /** Length of the part that has become rows, in bytes */
-  settled: number
+  position: number
 }
 
 export interface CallFileOptions {
@@ -70,81 +40,6 @@ export interface CallFileOptions {
   readonly keep: number
   /** Called once per outage, and for calls that can never become rows */
   onError(error: unknown): void
-}
-
-/**
- * Stores the calls of the embedded store, which shares the processor with the gateway: a row costs it 25 µs, a line of
- * a file a twentieth of that. Calls of a busy gateway are written to files. They become rows once it is idle or the log
- * is read, and are deleted unread if as many calls as the log keeps have come since.
- */
-export function createFileStore(db: Db, options: CallFileOptions): CallStore {
-  const { onError } = options
-  /** One step at a time, so that rows keep their order. */
-  const turn = createSemaphore(1)
-  let files: CallFiles | undefined
-  let lastLarge = performance.now()
-  let isClosed = false
-  let timer: NodeJS.Timeout | undefined
-  /** An outage is reported once. */
-  let hasFailed = false
-
-  const inTurn = <T>(step: (files: CallFiles) => Promise<T>) =>
-    turn.run(() =>
-      withErrorTranslation(async () => step((files ??= await openFiles(db, options)))).catch((error: unknown) => {
-        throw isOfFiles(error) ? unavailable('the files of the call log cannot be used') : error
-      })
-    )
-
-  const record = (rows: readonly CallRow[]) =>
-    inTurn(async (current) => {
-      const isLarge = rows.length >= LARGE
-      if (isLarge) lastLarge = performance.now()
-      if (!isLarge && current.isEmpty) return recordCalls(db, rows)
-      await current.add(rows)
-      settleLater()
-    })
-
-  const settle = async () => {
-    if (files?.isEmpty) return
-    const end = await inTurn(async (current) => current.end)
-    while (await inTurn((current) => current.settleLine(end)));
-  }
-
-  const isBusy = () => performance.now() - lastLarge < IDLE_MS
-  const settleWhileIdle = async () => {
-    while (!isClosed && !isBusy()) if (!(await inTurn((current) => current.settleLine()))) return
-    settleLater()
-  }
-  const settleLater = () => {
-    if (isClosed || timer) return
-    timer = setTimeout(() => {
-      timer = undefined
-      settleWhileIdle().then(
-        () => (hasFailed = false),
-        (error) => {
-          if (!hasFailed) onError(error)
-          hasFailed = true
-          settleLater()
-        }
-      )
-    }, IDLE_MS).unref()
-  }
-  // calls of the last process
-  settleLater()
-
-  return {
-    batch: WRITE_ROWS,
-    record,
-    settle,
-    get waiting() {
-      return files?.calls ?? 0
-    },
-    async close() {
-      isClosed = true
-      clearTimeout(timer)
-      await turn.run(async () => files?.close())
-    }
-  }
 }
 
 /** Position behind a line: number of a file, and bytes */
@@ -164,22 +59,22 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /** Opens the files that earlier processes have left. */
-async function openFiles(db: Db, options: CallFileOptions): Promise<CallFiles> {
+export async function openFiles(db: Db, options: CallFileOptions): Promise<CallFiles> {
   const { folder } = options
   const rows = await db.selectFrom('call_files').selectAll().execute()
-  const settled = new Map(rows.map((row) => [Number(row.number), Number(row.settled)]))
+  const positions = new Map(rows.map((row) => [Number(row.number), Number(row.position)]))
   const files: CallFile[] = []
   for (const name of await namesIn(folder)) {
     const [, digits] = fileName.exec(name) ?? []
     if (digits === undefined) continue
     const number = Number(digits)
     const path = join(folder, name)
-    files.push({ number, path, lines: [], size: (await stat(path)).size, settled: settled.get(number) ?? 0 })
+    files.push({ number, path, lines: [], size: (await stat(path)).size, position: positions.get(number) ?? 0 })
   }
   files.sort((a, b) => a.number - b.number)
   // the last process has deleted the file, and then ended
   const isDeleted = (number: number) => files.every((file) => file.number !== number)
-  for (const number of [...settled.keys()].filter(isDeleted)) await forget(db, number)
+  for (const number of [...positions.keys()].filter(isDeleted)) await forget(db, number)
   return new CallFiles(db, options, files, files.at(-1)?.number ?? 0)
 }
 
@@ -195,7 +90,7 @@ async function skipIds(db: Db, count: number): Promise<void> {
 }
 
 /** The files, oldest first. Only one function may run at a time. */
-class CallFiles {
+export class CallFiles {
   readonly #db: Db
   readonly #options: CallFileOptions
   readonly #files: CallFile[]
@@ -268,30 +163,30 @@ class CallFiles {
     const number = ++this.#last
     const path = join(folder, `${String(number).padStart(8, '0')}.jsonl`)
     const handle = await open(path, 'ax', 0o600)
-    const file = { number, path, handle, lines: [], size: 0, settled: 0 }
+    const file = { number, path, handle, lines: [], size: 0, position: 0 }
     this.#files.push(file)
     return (this.#current = file)
   }
 
   /** Makes the first line rows, if it ends at `end` or before; returns false if there is none. */
-  async settleLine(end: Position = this.end): Promise<boolean> {
+  async flushLine(end: Position = this.end): Promise<boolean> {
     const [file] = this.#files
     if (!file || file.number > end.number) return false
-    if (file.settled >= file.size) {
+    if (file.position >= file.size) {
       await this.#remove(file)
       return true
     }
-    if (file.number === end.number && file.settled >= end.bytes) return false
+    if (file.number === end.number && file.position >= end.bytes) return false
     const [next] = file.lines
     // more calls have come since than the log keeps
     if (next && this.calls - next.calls >= this.#options.keep) {
       this.#skipped += next.calls
-      settled(file, next.bytes)
-    } else await this.#settleFirst(file)
+      advance(file, next.bytes)
+    } else await this.#flushFirst(file)
     return true
   }
 
-  async #settleFirst(file: CallFile): Promise<void> {
+  async #flushFirst(file: CallFile): Promise<void> {
     const report = (error: unknown) => {
       if (mayPass(error)) throw error
       this.#options.onError(error)
@@ -299,26 +194,26 @@ class CallFiles {
     }
     const line = await readLine(file).catch(report)
     // deleted by somebody, or the process ended while it wrote the line
-    if (line === undefined) return settled(file, file.size - file.settled)
+    if (line === undefined) return advance(file, file.size - file.position)
     const bytes = line.length + 1
     // calls that cannot become rows must not hold up those behind them
-    await this.#insert(file.number, file.settled + bytes, line.toString()).catch(report)
-    settled(file, bytes)
+    await this.#insert(file.number, file.position + bytes, line.toString()).catch(report)
+    advance(file, bytes)
   }
 
   /** Inserts the rows together with the new position, so that no crash doubles them. */
   #insert(number: number, end: number, line: string): Promise<void> {
-    const position = { number: String(number), settled: String(end) }
+    const row = { number: String(number), position: String(end) }
     return withErrorTranslation(() =>
       this.#db.transaction().execute(async (trx) => {
         const moved = await trx
           .insertInto('call_files')
-          .values(position)
+          .values(row)
           .onConflict((conflict) =>
             conflict
               .column('number')
-              .doUpdateSet({ settled: position.settled })
-              .where('call_files.settled', '<', position.settled)
+              .doUpdateSet({ position: row.position })
+              .where('call_files.position', '<', row.position)
           )
           .returning('number')
           .execute()
@@ -344,22 +239,20 @@ class CallFiles {
 const mayPass = (error: unknown) =>
   (error instanceof AppError && error.statusCode === 503) || hasCode(error, 'EMFILE') || hasCode(error, 'ENFILE')
 
-const isOfFiles = (error: unknown) => (error as { syscall?: unknown } | null)?.syscall !== undefined
-
 const callsOf = (lines: readonly Line[]) => lines.reduce((sum, { calls }) => sum + calls, 0)
 
 /** Takes note that the next bytes of a file are done with. */
-function settled(file: CallFile, bytes: number): void {
-  file.settled += bytes
+function advance(file: CallFile, bytes: number): void {
+  file.position += bytes
   file.lines.shift()
 }
 
 /** Returns the first line that has not become rows, without its end; undefined if it has none. */
-async function readLine({ path, settled, size }: CallFile): Promise<Buffer | undefined> {
+async function readLine({ path, position, size }: CallFile): Promise<Buffer | undefined> {
   const file = await open(path)
   try {
     const chunks: Buffer[] = []
-    for (let at = settled; at < size;) {
+    for (let at = position; at < size;) {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, Math.min(CHUNK_BYTES, size - at), at)
       const chunk = buffer.subarray(0, bytesRead)
       const end = chunk.indexOf(NEWLINE)

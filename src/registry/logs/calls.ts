@@ -171,7 +171,7 @@ export interface Retention {
 
 /**
  * Deletes calls by count and by age separately, so that each finds its rows at one end of an index. `newer` returns the
- * number of calls that are newer than all rows of the table (`call-files.ts`).
+ * number of calls that are newer than all rows of the table (`call-store.ts`).
  */
 export const callExpiry = ({ days, rows }: Retention, newer: () => number = () => 0): Expiry => ({
   advisoryLock: 7_203_402,

@@ -414,7 +414,7 @@ export interface Tables {
   call_files: {
     number: Bigint
     /** Bytes */
-    settled: Bigint
+    position: Bigint
   }
   /** Rows are added, and deleted once they are too old or too many. */
   calls: {

@@ -29,7 +29,7 @@ let prepared: PreparedStore | undefined
 
 const folderIn = (dataDir: string) => join(dataDir, 'postgres')
 
-/** Returns the folder of calls that are not rows of the store yet (`call-files.ts`). */
+/** Returns the folder of calls that are not rows of the store yet (`call-store.ts`). */
 export const callFolderIn = (dataDir: string): string => join(dataDir, 'postgres.calls')
 
 /**

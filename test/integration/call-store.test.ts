@@ -4,7 +4,7 @@ import { appendFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { sql } from 'kysely'
-import { createFileStore, type CallStore } from '../../src/registry/logs/call-files.ts'
+import { createFileStore, type CallStore } from '../../src/registry/logs/call-store.ts'
 import { callExpiry, readCalls, type CallRow } from '../../src/registry/logs/calls.ts'
 import { deleteExpired } from '../../src/registry/logs/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store/store.ts'
@@ -73,7 +73,7 @@ test('a few calls are rows at once, many wait in a private file until the log is
   // behind those that wait
   await log.record(calls(253, 2))
   assert.equal(log.waiting, 252)
-  await log.settle()
+  await log.flush()
   assert.deepEqual([await rows(), log.waiting, await readdir(folder)], [items(0, 255), 0, []])
 })
 
@@ -81,10 +81,10 @@ test('calls that come while others become rows keep their order, and none is los
   const { log, rows } = await open(t)
   const recorded: Promise<void>[] = []
   for (let n = 0; n < 40; n++) recorded.push(log.record(calls(n * 120, n % 3 === 0 ? 120 : 20)))
-  const settled = [log.settle(), log.settle()]
+  const flushed = [log.flush(), log.flush()]
   for (let n = 40; n < 60; n++) recorded.push(log.record(calls(n * 120, 120)))
-  await Promise.all([...recorded, ...settled])
-  await log.settle()
+  await Promise.all([...recorded, ...flushed])
+  await log.flush()
   const found = (await rows()).map(Number)
   assert.equal(found.length, 14 * 120 + 26 * 20 + 20 * 120)
   assert.deepEqual(
@@ -114,7 +114,7 @@ test('of calls in files only as many as are kept become rows, and older rows are
   assert.ok((await bytes()) < 2_250 * 400)
   // calls of files count as calls that are kept
   assert.equal(await deleteExpired(db, expiry), 50)
-  await log.settle()
+  await log.flush()
   assert.deepEqual(await rows(), items(50 + 39 * 250 - 750, 1_000))
   // by the id of the newest call as many are counted as there were
   assert.equal((await readCalls(db, { limit: 1 }))[0]!.id, '10050')
@@ -128,7 +128,7 @@ test('calls that a process left in files are rows of the next one, before its ow
   const log = createFileStore(first.db, { folder, keep: 500, onError() {} })
   // into several files
   for (let n = 0; n < 4; n++) await log.record(calls(n * 250, 250))
-  await log.settle()
+  await log.flush()
   for (let n = 4; n < 8; n++) await log.record(calls(n * 250, 250))
   await log.close()
   await first.close()
@@ -155,12 +155,12 @@ test('a line that has become rows is not read again if the process ends before i
   await first.record(calls(250, 250))
   await first.close()
   // a process made one line rows, and ended before it deleted the file
-  await sql`insert into call_files (number, settled) values (1, ${JSON.stringify(calls(0, 250)).length + 1})`.execute(
+  await sql`insert into call_files (number, position) values (1, ${JSON.stringify(calls(0, 250)).length + 1})`.execute(
     store.db
   )
   const second = createFileStore(store.db, options)
   addCleanup(t, () => second.close())
-  await second.settle()
+  await second.flush()
   const found = await readCalls(store.db, { limit: 1_000 })
   assert.deepEqual(found.map(({ item }) => item).reverse(), items(250, 250))
   const { rows } = await sql`select * from call_files`.execute(store.db)
@@ -172,7 +172,7 @@ test('calls that cannot become rows are reported and hold up no others', async (
   await log.record(calls(0, 200))
   await log.record([...calls(1_000, 150), call('a\u0000b')])
   await log.record(calls(200, 200))
-  await log.settle()
+  await log.flush()
   assert.deepEqual([await rows(), log.waiting, errors.length], [items(0, 400), 0, 1])
   assert.deepEqual(await readdir(folder), [])
 })
@@ -181,10 +181,10 @@ test('the log goes on if somebody deletes its files', async (t) => {
   const { log, rows, folder, errors } = await open(t)
   await log.record(calls(0, 200))
   await rm(folder, { recursive: true })
-  await log.settle()
+  await log.flush()
   assert.deepEqual([await rows(), errors.length], [[], 1])
   await log.record(calls(200, 2_200))
-  await log.settle()
+  await log.flush()
   assert.deepEqual([await rows(), errors.length], [items(200, 2_200), 1])
 })
 
@@ -194,6 +194,6 @@ test('calls wait for as long as no file can be written', async (t) => {
   await assert.rejects(log.record(calls(0, 200)), { statusCode: 503 })
   await rm(folder)
   await log.record(calls(0, 200))
-  await log.settle()
+  await log.flush()
   assert.deepEqual(await rows(), items(0, 200))
 })
