@@ -24,12 +24,15 @@ const PROTOCOL = '2025-11-25'
 const json: Headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const SERVER = 'stdio-server.mjs'
 
+/** True for a server behind a gateway. A gateway may have the server's command among its own arguments. */
+const isServer = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1]?.endsWith(SERVER)
+
 /** Sums a figure over a gateway and its descendants, without the servers behind it and what ends meanwhile. */
 function sumOfTree(pid: number, figure: (pid: number) => number): number {
   let sum = 0
   for (const each of treeOf(pid)) {
     try {
-      if (!readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(SERVER)) sum += figure(each)
+      if (!isServer(each)) sum += figure(each)
     } catch {
       // it has ended
     }
