@@ -99,7 +99,6 @@ function messageHandler(
   const finish = () => {
     clearTimeout(timer)
     if (response) resolve(response)
-    abort?.(new Error('released'))
   }
   return {
     onConnect(stop) {
@@ -111,7 +110,9 @@ function messageHandler(
     },
     onData(chunk) {
       discarded += chunk.length
-      if (discarded > MAX_DISCARDED) finish()
+      if (discarded <= MAX_DISCARDED) return true
+      finish()
+      abort?.(new Error('released'))
       return true
     },
     onComplete: finish,
