@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { access, chmod, chown, constants, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, resolve } from 'node:path'
+import { LRUCache } from 'lru-cache'
 import { PRODUCT } from '../../domain/product.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
@@ -61,11 +62,23 @@ async function problemOf(file: string): Promise<string | null> {
   )
 }
 
+/** Executables that were found lately: each folder of PATH without the command costs as much as a read of /proc. */
+const lately = new LRUCache<string, string>({ max: 256, ttl: 10_000 })
+
 /**
  * Returns the absolute path of a command, resolved with the child's own PATH and folder. Rejects with the reason
- * otherwise.
+ * otherwise. A file that was found in the last ten seconds is returned as long as it can be run.
  */
 export async function findExecutable(command: string, path: string, cwd: string): Promise<string> {
+  const key = JSON.stringify([command, path, cwd])
+  const known = lately.get(key)
+  if (known !== undefined && (await problemOf(known)) === null) return known
+  const file = await searchExecutable(command, path, cwd)
+  lately.set(key, file)
+  return file
+}
+
+async function searchExecutable(command: string, path: string, cwd: string): Promise<string> {
   const folders = command.includes('/') ? [cwd] : path.split(':')
   let problem = 'was not found'
   for (const folder of command === '' ? [] : folders) {
