@@ -14,7 +14,8 @@ import { startRaw, upstreamOf, variantsOf, works, type Work } from './works.ts'
 const FILE = fileURLToPath(new URL('../../docs/reference/performance.md', import.meta.url))
 const SECTION = 'Beside other gateways'
 const RAW = 'raw Node.js proxy'
-const ROUNDS = 5
+const RAW_SESSIONS = `${RAW}, a session for each call`
+const ROUNDS = 15
 const STARTS = 5
 const IDLE_MS = 3_000
 const NONE = '–'
@@ -64,7 +65,8 @@ async function measure(bench: Bench, work: Work): Promise<Line> {
   }
   for (const peer of [...variantsOf(work), ...peersFor(work)])
     await add(peer.name, async () => (await prepare(bench, peer, upstream)).start())
-  if (work.hasRaw) await add(RAW, () => startRaw(bench, server, work.path!))
+  if (work.hasRaw) await add(RAW, () => startRaw(bench, server, work.path!, 'client'))
+  if (work.hasRawSessions) await add(RAW_SESSIONS, () => startRaw(bench, server, work.path!, 'each'))
   for (const measured of await compare(bench, candidates, { rounds: ROUNDS })) line.set(measured.name, cellOf(measured))
   return line
 }

@@ -20,6 +20,8 @@ export interface Work {
   readonly variants: readonly TowpathOptions[]
   /** True if a proxy that copies bytes can do it too. */
   readonly hasRaw?: boolean
+  /** True if each call has a session of its own at the upstream, which the raw proxy can open too. */
+  readonly hasRawSessions?: boolean
   /** False if the peers have no such interface. */
   readonly hasPeers?: boolean
   /** Resolves with what the load generator sends, one request for each connection. */
@@ -81,6 +83,7 @@ export const works: readonly Work[] = [
     path: '/session-events/mcp',
     variants: [defaults, logOff, stateful, shared],
     hasRaw: true,
+    hasRawSessions: true,
     target: callsOf(16)
   },
   {
@@ -111,9 +114,17 @@ export const works: readonly Work[] = [
 export const upstreamOf = ({ kind, path = '' }: Pick<Work, 'kind' | 'path'>, { url }: ServerHandle): Upstream =>
   kind === 'http' ? { kind, url: `${url}${path}` } : { kind, command: onSharedCore([process.execPath, server]) }
 
-/** Starts the proxy that copies bytes; it answers at the path of the upstream. */
-export async function startRaw(bench: Bench, upstream: ServerHandle, path: string): Promise<Running> {
-  const { pid, url } = await bench.target('raw-proxy.ts', { UPSTREAM: upstream.url }, true)
+/**
+ * Starts the proxy that copies bytes; it answers at the path of the upstream. `sessions`: each call has a session of its
+ * own at the upstream, or that of the client.
+ */
+export async function startRaw(
+  bench: Bench,
+  upstream: ServerHandle,
+  path: string,
+  sessions: 'each' | 'client'
+): Promise<Running> {
+  const { pid, url } = await bench.target('raw-proxy.ts', { UPSTREAM: upstream.url, SESSIONS: sessions }, true)
   return { pid, mcp: `${url}${path}`, tool: 'echo', headers: {} }
 }
 
