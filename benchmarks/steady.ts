@@ -11,7 +11,7 @@ import { median } from './statistics.ts'
 
 /**
  * `npm run bench:steady -- --minutes 30`: calls at 70 % of what the gateway can answer, with its defaults and the call
- * log on. Ends with 1 if an answer or a row of the call log is missing, memory grows by 1 MB a minute or more, or p99 is
+ * log on. Ends with 1 if the rate is not reached, an answer or a row of the call log is missing, memory grows by 1 MB a minute or more, or p99 is
  * more than five times p50.
  */
 const SHARE = 0.7
@@ -23,6 +23,8 @@ const CAPACITY_ROUNDS = 4
 const WARM_UP = 0.4
 const MOST_GROWTH = 1
 const MOST_RATIO = 5
+/** Least share of the rate that must be reached: a run that falls behind measures only its own queue. */
+const LEAST_RATE = 0.98
 const STORED_MS = 30_000
 
 const { values: options } = parseArgs({
@@ -90,13 +92,15 @@ async function run(bench: Bench): Promise<string[]> {
   const errors = [...closed, ...steady].reduce((sum, each) => sum + each.errors, 0)
   const growth = slope(samples.filter(({ minute }) => minute >= minutes * WARM_UP))
   const [p50, p99] = [median(steady.map((each) => each.p50)), median(steady.map((each) => each.p99))]
+  const rate = median(steady.map(({ requests, elapsedMs }) => (requests * 1_000) / elapsedMs))
   const most = Math.max(...samples.map(({ rssMb }) => rssMb))
   console.log(
-    `${sent} calls in ${minutes} minutes: ${errors} without a right answer; ${stored} rows of the call log; ` +
+    `${sent} calls in ${minutes} minutes, ${rate.toFixed(0)} a second: ${errors} without a right answer; ${stored} rows of the call log; ` +
       `p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms (${(p99 / p50).toFixed(1)} times); ` +
       `memory ${growth.toFixed(2)} MB a minute, at most ${most.toFixed(0)} MB`
   )
   return [
+    ...(rate >= LEAST_RATE * perSecond ? [] : [`only ${rate.toFixed(0)} calls a second were made`]),
     ...(errors > 0 ? [`${errors} answers were lost`] : []),
     ...(stored === sent ? [] : [`${sent - stored} rows are missing`]),
     ...(growth < MOST_GROWTH ? [] : [`memory grows by ${growth.toFixed(2)} MB a minute`]),
