@@ -11,8 +11,8 @@ import { median } from './statistics.ts'
 
 /**
  * `npm run bench:steady -- --minutes 30`: calls at 70 % of what the gateway can answer, with its defaults and the call
- * log on. Ends with 1 if the rate is not reached, an answer or a row of the call log is missing, memory grows by 1 MB a minute or more, or p99 is
- * more than five times p50.
+ * log on. Ends with 1 if the rate is not reached, an answer or a row of the call log is missing, memory grows by 1 MB a
+ * minute or more, or p99 is more than five times p50.
  */
 const SHARE = 0.7
 const CONNECTIONS = 16
