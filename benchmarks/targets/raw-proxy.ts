@@ -70,7 +70,7 @@ async function relayInSession(path: string, headers: Record<string, string>, bod
   const { 'content-length': _length, 'mcp-session-id': _session, ...own } = headers
   const inSession = { ...own, 'mcp-session-id': await ask(path, 'POST', own, initialize) }
   await ask(path, 'POST', inSession, initialized)
-  response.once('finish', () => void ask(path, 'DELETE', inSession, null))
+  response.once('finish', () => void ask(path, 'DELETE', inSession, null).catch(() => {}))
   relay(path, inSession, body, response)
 }
 
@@ -83,7 +83,7 @@ listen(
     request.on('end', () => {
       const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
       const headers = forwarded(request.headers)
-      if (hasSessions) void relayInSession(request.url!, headers, body, response)
+      if (hasSessions) relayInSession(request.url!, headers, body, response).catch(() => fail(response))
       else relay(request.url!, headers, body, response)
     })
   })
