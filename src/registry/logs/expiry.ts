@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { oneAtATime } from '../../lib/one-at-a-time.ts'
 import type { Db } from '../model/tables.ts'
 
 /** Rows deleted by one statement, limited so that it does not block other queries for long */
@@ -41,16 +42,7 @@ const FIRST_RUN_MS = 60_000
  * so that it does not slow down the start.
  */
 export function scheduleExpiry(db: Db, expiry: Expiry, { everyMs, onError }: Schedule): { stop(): void } {
-  let isRunning = false
-  const run = () => {
-    if (isRunning) return
-    isRunning = true
-    void deleteExpired(db, expiry)
-      .catch(onError)
-      .finally(() => {
-        isRunning = false
-      })
-  }
+  const run = oneAtATime(() => deleteExpired(db, expiry), onError)
   const first = setTimeout(run, FIRST_RUN_MS).unref()
   const timer = setInterval(run, everyMs).unref()
   return {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { oneAtATime } from '../../lib/one-at-a-time.ts'
 import type { Db } from '../model/tables.ts'
 
 const EVERY_MS = 60_000
@@ -20,16 +21,9 @@ export async function vacuumTables(db: Db): Promise<string[]> {
 
 /** Runs `vacuumTables` every minute: the embedded store has no autovacuum. Returns a function that stops it. */
 export function scheduleVacuum(db: Db, onError: (error: unknown) => void): () => void {
-  let isRunning = false
-  const run = () => {
-    if (isRunning) return
-    isRunning = true
-    void vacuumTables(db)
-      .catch(onError)
-      .finally(() => {
-        isRunning = false
-      })
-  }
-  const timer = setInterval(run, EVERY_MS).unref()
+  const timer = setInterval(
+    oneAtATime(() => vacuumTables(db), onError),
+    EVERY_MS
+  ).unref()
   return () => clearInterval(timer)
 }
