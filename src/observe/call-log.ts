@@ -34,6 +34,9 @@ const errorText = (error: string, redact: (text: string) => string) =>
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
 
+/** Row to which contents are added. Copies would fill the old generation of a busy gateway. */
+type OpenRow = { -readonly [K in keyof CallRow]: CallRow[K] }
+
 const unlessCommon = <T>(value: T, common: T) => (value === common ? undefined : value)
 const whole = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms))
 
@@ -62,7 +65,7 @@ const mayBeHeld = ({ outcome }: CallObservation) => outcome !== 'ok' && outcome 
  * Builds a call's row. Columns with their usual value, and waits that did not happen, stay NULL
  * (`migrations/0009_call_stages.ts`).
  */
-function rowOf(call: CallObservation, heldSince: CallLogOptions['heldSince']): CallRow {
+function rowOf(call: CallObservation, heldSince: CallLogOptions['heldSince']): OpenRow {
   const { caller, result, item, error, waits, serverVersion } = call
   const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
   return {
@@ -91,7 +94,10 @@ function rowOf(call: CallObservation, heldSince: CallLogOptions['heldSince']): C
     response_bytes: result ? result.length : 0,
     error: error === undefined ? undefined : errorText(error, call.redact),
     request_id: call.requestId,
-    held_since: mayBeHeld(call) ? heldSince(call) : undefined
+    held_since: mayBeHeld(call) ? heldSince(call) : undefined,
+    arguments: undefined,
+    result: undefined,
+    stderr: undefined
   }
 }
 
@@ -116,18 +122,10 @@ function argumentsOf({ params, redact, refusedArguments, secretArguments }: Call
   return given === undefined ? undefined : contentOf(JSON.stringify(given), redact, secretArguments)
 }
 
-function withTail(row: CallRow, call: CallObservation): CallRow {
-  const stderr = tailOf(call)
-  return stderr === undefined ? row : { ...row, stderr }
-}
-
-const withContents = (row: CallRow, call: CallObservation): CallRow => {
+function addContents(row: OpenRow, call: CallObservation): void {
   const { result, redact } = call
-  return {
-    ...withTail(row, call),
-    arguments: argumentsOf(call),
-    result: result && result.length <= MAX_READ ? contentOf(result.toString(), redact) : undefined
-  }
+  row.arguments = argumentsOf(call)
+  if (result && result.length <= MAX_READ) row.result = contentOf(result.toString(), redact)
 }
 
 /** Queue of rows, which are stored in the background. */
@@ -158,11 +156,6 @@ function toolErrorOf({ outcome, result, redact }: CallObservation): string | und
   return line === '' ? undefined : truncated(line, MAX_TOOL_ERROR)
 }
 
-function withToolError(row: CallRow, call: CallObservation): CallRow {
-  const error = toolErrorOf(call)
-  return error === undefined ? row : { ...row, error }
-}
-
 export interface CallLogOptions {
   /** Records the arguments and results of all calls. */
   readonly contents: boolean
@@ -191,11 +184,14 @@ export function createCallLog(
     onCall(observed) {
       const row = rowOf(observed, heldSince)
       if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(row)
+      row.stderr = tailOf(observed)
       const hasContents = isWanted(observed) && hasPlace()
-      if (!hasContents && observed.outcome !== 'tool_error') return log.record(withTail(row, observed))
+      if (!hasContents && observed.outcome !== 'tool_error') return log.record(row)
       // parsing contents takes time, and the answer has not been sent yet
       schedule(() => {
-        log.record(withToolError(hasContents ? withContents(row, observed) : row, observed))
+        if (hasContents) addContents(row, observed)
+        row.error = toolErrorOf(observed) ?? row.error
+        log.record(row)
       })
     }
   }

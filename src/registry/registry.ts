@@ -72,6 +72,7 @@ import { createPolicyRepository } from './repositories/policies.ts'
 import type { PoolStats } from './store/postgres.ts'
 import { createRefusalLog } from './logs/refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
+import { createCallBacklog } from './logs/call-lines.ts'
 import { createRowQueue, type QueueState } from './logs/row-queue.ts'
 import type { MasterKeys } from './crypto/envelope-encryption.ts'
 import { databaseKeyId, requireEncryptionKeys } from './crypto/encryption-keys.ts'
@@ -337,15 +338,15 @@ function createCallLog(
   onDropped: (count: number) => void
 ) {
   let timesStored = 0
-  const queue = createRowQueue<CallRow>({
-    async write(rows) {
-      await store.record(rows)
+  const queue = createRowQueue({
+    async write(lines) {
+      await store.record(lines)
       timesStored += 1
       log.onStored?.()
     },
     onError,
     onDropped,
-    batch: store.batch
+    backlog: createCallBacklog(store.batch)
   })
   const log: CallLog = {
     record: queue.push,

@@ -9,6 +9,7 @@ import { callExpiry, readCalls, type CallRow } from '../../src/registry/logs/cal
 import { deleteExpired } from '../../src/registry/logs/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store/store.ts'
 import { addCleanup, freshPlace, startRegistry } from '../store.ts'
+import { linesOf } from '../call-lines.ts'
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
 
@@ -18,8 +19,9 @@ const call = (item: string, more: Partial<CallRow> = {}): CallRow => ({
   ...{ error: undefined, request_id: 'r-1' },
   ...more
 })
-const calls = (from: number, count: number) => Array.from({ length: count }, (_, n) => call(String(from + n)))
-const items = (from: number, count: number) => calls(from, count).map(({ item }) => item)
+const rowsFrom = (from: number, count: number) => Array.from({ length: count }, (_, n) => call(String(from + n)))
+const calls = (from: number, count: number) => linesOf(rowsFrom(from, count))
+const items = (from: number, count: number) => rowsFrom(from, count).map(({ item }) => item)
 
 async function openEmbedded(t: TestContext, place: Awaited<ReturnType<typeof freshPlace>>): Promise<Store> {
   const store = await openStore({ ...limits, ...quiet, ...place })
@@ -135,9 +137,9 @@ test('calls that a process left in files are rows of the next one, before its ow
   const names = (await readdir(folder)).toSorted()
   assert.equal(names.length, 2)
   // a line that was being written
-  await appendFile(join(folder, names[1]!), JSON.stringify(calls(9_000, 3)).slice(0, -9))
+  await appendFile(join(folder, names[1]!), JSON.stringify(rowsFrom(9_000, 3)).slice(0, -9))
   const registry = await startRegistry(t, place)
-  for (const row of calls(2_000, 130)) registry.calls.record(row)
+  for (const row of rowsFrom(2_000, 130)) registry.calls.record(row)
   await until('the new calls to be stored', () => registry.calls.queued === 0)
   const found = (await registry.calls.list({ limit: 10_000 })).map(({ item }) => item).reverse()
   // the first process kept 500 of the first 1,000
@@ -155,7 +157,7 @@ test('a line that has become rows is not read again if the process ends before i
   await first.record(calls(250, 250))
   await first.close()
   // a process made one line rows, and ended before it deleted the file
-  await sql`insert into call_files (number, position) values (1, ${JSON.stringify(calls(0, 250)).length + 1})`.execute(
+  await sql`insert into call_files (number, position) values (1, ${JSON.stringify(rowsFrom(0, 250)).length + 1})`.execute(
     store.db
   )
   const second = createFileStore(store.db, options)
@@ -170,7 +172,7 @@ test('a line that has become rows is not read again if the process ends before i
 test('calls that cannot become rows are reported and hold up no others', async (t) => {
   const { log, rows, errors, folder } = await open(t)
   await log.record(calls(0, 200))
-  await log.record([...calls(1_000, 150), call('a\u0000b')])
+  await log.record(linesOf([...rowsFrom(1_000, 150), call('a\u0000b')]))
   await log.record(calls(200, 200))
   await log.flush()
   assert.deepEqual([await rows(), log.waiting, errors.length], [items(0, 400), 0, 1])

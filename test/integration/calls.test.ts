@@ -3,17 +3,11 @@ import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import { startApp } from '../app.ts'
+import { recordCalls } from '../call-lines.ts'
 import { createCallStats } from '../../src/registry/logs/call-stats.ts'
 import { readTallies } from '../../src/registry/logs/call-tallies.ts'
 import { readCauses } from '../../src/registry/logs/call-causes.ts'
-import {
-  callExpiry,
-  findCall,
-  readCalls,
-  recordCalls,
-  defaultValues,
-  type CallRow
-} from '../../src/registry/logs/calls.ts'
+import { callExpiry, findCall, readCalls, defaultValues, type CallRow } from '../../src/registry/logs/calls.ts'
 import { deleteExpired } from '../../src/registry/logs/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store/store.ts'
 import type { CallFilter } from '../../src/schemas/call.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { unavailable } from '../../src/lib/errors.ts'
+import { createArrayBacklog } from '../../src/registry/logs/backlog.ts'
 import { createRowQueue } from '../../src/registry/logs/row-queue.ts'
 import { until } from '../until.ts'
 
@@ -13,7 +14,7 @@ function start(t: TestContext) {
   const errors: unknown[] = []
   const told: number[] = []
   const database = { failure: undefined as unknown, held: undefined as Promise<void> | undefined, tries: 0 }
-  const queue = createRowQueue<number>({
+  const queue = createRowQueue({
     async write(rows) {
       database.tries++
       await database.held
@@ -22,7 +23,7 @@ function start(t: TestContext) {
     },
     onError: (error) => errors.push(error),
     onDropped: (count) => told.push(count),
-    batch: BATCH
+    backlog: createArrayBacklog<number>(BATCH)
   })
   t.after(() => queue.close())
   const fill = (count: number, from = 0) => {

@@ -3,13 +3,11 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { AppError } from '../../lib/errors.ts'
 import { noop } from '../../lib/noop.ts'
-import { insertCalls, type CallRow } from './calls.ts'
+import { insertCalls } from './calls.ts'
+import { callsOf, type CallLine } from './call-lines.ts'
 import { withErrorTranslation } from '../store/failures.ts'
 import { hasCode, unlinkIfExists } from '../store/files.ts'
 import type { Db } from '../model/tables.ts'
-
-/** Calls that become rows by one statement: it takes the embedded store some 5 ms, for which others wait. */
-export const STATEMENT_ROWS = 250
 
 const CHUNK_BYTES = 262_144
 const NEWLINE = 0x0a
@@ -21,7 +19,7 @@ interface Line {
   readonly bytes: number
 }
 
-/** File of calls. Each line is a JSON array of rows. */
+/** File of calls (`CallLine`) */
 interface CallFile {
   readonly number: number
   readonly path: string
@@ -121,26 +119,19 @@ export class CallFiles {
     return { number: file?.number ?? 0, bytes: file?.size ?? 0 }
   }
 
-  async add(rows: readonly CallRow[]): Promise<void> {
+  async add(lines: readonly CallLine[]): Promise<void> {
     const file = await this.#fileForMore()
-    const lines: Line[] = []
-    const buffers: Buffer[] = []
-    for (let at = 0; at < rows.length; at += STATEMENT_ROWS) {
-      const part = rows.slice(at, at + STATEMENT_ROWS)
-      const line = Buffer.from(`${JSON.stringify(part)}\n`)
-      buffers.push(line)
-      lines.push({ calls: part.length, bytes: line.length })
-    }
-    const data = Buffer.concat(buffers)
+    const size = lines.reduce((sum, { bytes }) => sum + bytes.length, 0)
     try {
-      await file.handle.appendFile(data)
+      const { bytesWritten } = await file.handle.writev(lines.map(({ bytes }) => bytes))
+      if (bytesWritten < size) throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC', syscall: 'writev' })
     } catch (error) {
       // a part may have been written: nothing is added behind it
       await this.close().catch(noop)
       throw error
     }
-    file.lines.push(...lines)
-    file.size += data.length
+    for (const { calls, bytes } of lines) file.lines.push({ calls, bytes: bytes.length })
+    file.size += size
   }
 
   /** Adds no more to the file that is being written. */
@@ -238,8 +229,6 @@ export class CallFiles {
 /** True for errors of a database that cannot be reached, and of a process without file descriptors. */
 const mayPass = (error: unknown) =>
   (error instanceof AppError && error.statusCode === 503) || hasCode(error, 'EMFILE') || hasCode(error, 'ENFILE')
-
-const callsOf = (lines: readonly Line[]) => lines.reduce((sum, { calls }) => sum + calls, 0)
 
 /** Takes note that the next bytes of a file are done with. */
 function advance(file: CallFile, bytes: number): void {

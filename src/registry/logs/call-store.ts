@@ -1,19 +1,20 @@
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { unavailable } from '../../lib/errors.ts'
-import { CallFiles, openFiles, STATEMENT_ROWS, type CallFileOptions } from './call-files.ts'
-import { recordCalls, type CallRow } from './calls.ts'
+import { CallFiles, openFiles, type CallFileOptions } from './call-files.ts'
+import { callsOf, rowsOf, type CallLine } from './call-lines.ts'
+import { insertCalls } from './calls.ts'
 import { withErrorTranslation } from '../store/failures.ts'
 import type { Db } from '../model/tables.ts'
 
-/** Stores the rows of the call log. All functions reject with a 503 AppError while the database is unreachable. */
+/** Stores the calls of the call log. All functions reject with a 503 AppError while the database is unreachable. */
 export interface CallStore {
-  /** Stores rows, all or none; they become rows of `calls` in this order. */
-  record(rows: readonly CallRow[]): Promise<void>
+  /** Stores calls, all or none; they become rows of `calls` in this order. */
+  record(lines: readonly CallLine[]): Promise<void>
   /** Makes the calls that are stored by now rows of `calls`. To be awaited before `calls` is read. */
   flush(): Promise<void>
   /** Number of stored calls that are not rows of `calls` yet; those that an earlier process has left do not count */
   readonly waiting: number
-  /** Maximum number of rows to record at once */
+  /** Maximum number of lines to record at once */
   readonly batch: number
   /** Keeps the calls that are not rows yet for the next process. */
   close(): Promise<void>
@@ -21,15 +22,15 @@ export interface CallStore {
 
 /** Stores each call as a row of `calls` at once. */
 export const createRowStore = (db: Db): CallStore => ({
-  batch: STATEMENT_ROWS,
-  record: (rows) => withErrorTranslation(() => recordCalls(db, rows)),
+  batch: 1,
+  record: (lines) => withErrorTranslation(() => insertCalls(db, rowsOf(lines))),
   flush: () => Promise.resolve(),
   waiting: 0,
   close: () => Promise.resolve()
 })
 
-/** Calls of one write to a file, which takes a thread of its own and some 100 µs */
-const WRITE_ROWS = 1_000
+/** Lines of one write to a file, which takes a thread of its own and some 100 µs */
+const WRITE_LINES = 4
 /** Calls of one write from which on they go to a file: some 400 a second. Fewer cost little as rows. */
 const LARGE = 100
 /** Time without a large write after which calls in files become rows: the processor has time now */
@@ -61,12 +62,12 @@ export function createFileStore(db: Db, options: CallFileOptions): CallStore {
       })
     )
 
-  const record = (rows: readonly CallRow[]) =>
+  const record = (lines: readonly CallLine[]) =>
     inTurn(async (current) => {
-      const isLarge = rows.length >= LARGE
+      const isLarge = callsOf(lines) >= LARGE
       if (isLarge) lastLarge = performance.now()
-      if (!isLarge && current.isEmpty) return recordCalls(db, rows)
-      await current.add(rows)
+      if (!isLarge && current.isEmpty) return insertCalls(db, rowsOf(lines))
+      await current.add(lines)
       flushLater()
     })
 
@@ -99,7 +100,7 @@ export function createFileStore(db: Db, options: CallFileOptions): CallStore {
   flushLater()
 
   return {
-    batch: WRITE_ROWS,
+    batch: WRITE_LINES,
     record,
     flush,
     get waiting() {

@@ -41,12 +41,9 @@ const orDefault = (column: keyof typeof defaultValues) =>
   sql`coalesce(${sql.ref(column)}, ${sql.lit(defaultValues[column])})`
 
 /**
- * Inserts calls passed as one JSON text, at a third of the CPU of one array per column, which the driver serialises in
- * JavaScript.
+ * Inserts the calls of a JSON array of `CallRow`, in its order, at a third of the CPU of one array per column, which the
+ * driver serialises in JavaScript.
  */
-export const recordCalls = (db: Db, rows: readonly CallRow[]): Promise<void> => insertCalls(db, JSON.stringify(rows))
-
-/** Inserts the calls of a JSON array of rows, in its order. */
 export async function insertCalls(db: Db, json: string): Promise<void> {
   await sql`
     insert into calls (

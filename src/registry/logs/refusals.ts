@@ -3,6 +3,7 @@ import { PRODUCT } from '../../domain/product.ts'
 import { createRateLimiter } from '../../domain/rates.ts'
 import { toAuditRow, safeRow, type AuditRow } from './audit.ts'
 import type { AuditedAction, Actor, Outcome, Refusal } from '../model/model.ts'
+import { createArrayBacklog } from './backlog.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
 
 const BATCH_SIZE = 500
@@ -55,11 +56,11 @@ export function createRefusalLog({ write, onError, now }: RefusalLogOptions): Re
   let rejectedByQueue = 0
   let isClosed = false
   let minuteTimer: NodeJS.Timeout | undefined
-  const queue = createRowQueue<AuditRow>({
+  const queue = createRowQueue({
     write,
     onError,
     onDropped: (count) => recordDropped('audit.dropped', count),
-    batch: BATCH_SIZE
+    backlog: createArrayBacklog<AuditRow>(BATCH_SIZE)
   })
 
   const toFullRow = (auditedAction: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) => ({

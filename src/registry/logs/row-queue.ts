@@ -1,5 +1,6 @@
 import { AppError } from '../../lib/errors.ts'
 import { withTimeout } from '../../lib/with-timeout.ts'
+import type { Backlog } from './backlog.ts'
 
 const MAX_QUEUED = 10_000
 const BATCH_DELAY_MS = 250
@@ -9,15 +10,15 @@ const CLOSE_MS = 2_000
 /** The wait is counted in steps: while the machine stops the whole process, the database cannot answer either. */
 const CLOSE_STEP_MS = 100
 
-export interface RowQueueOptions<T> {
+export interface RowQueueOptions<Row, Batch> {
   /** Rejects with a 503 AppError while the database is unreachable. */
-  write(rows: readonly T[]): Promise<void>
+  write(rows: Batch): Promise<void>
   /** Called once per outage, and for rows that can never be written */
   onError(error: unknown): void
   /** Called with the number of dropped rows, once rows can be written again and before the close */
   onDropped(count: number): void
-  /** Maximum number of rows per write */
-  readonly batch: number
+  /** Keeps the rows until they are written. */
+  readonly backlog: Backlog<Row, Batch>
 }
 
 /** Row counts of a queue */
@@ -37,8 +38,8 @@ export interface RowQueue<T> extends QueueState {
   close(): Promise<number>
 }
 
-export function createRowQueue<T>({ write, onError, onDropped, batch: size }: RowQueueOptions<T>): RowQueue<T> {
-  const queue: T[] = []
+export function createRowQueue<Row, Batch>(options: RowQueueOptions<Row, Batch>): RowQueue<Row> {
+  const { write, onError, onDropped, backlog } = options
   let dropped = 0
   /** Dropped rows not yet passed to `onDropped` */
   let unreported = 0
@@ -56,27 +57,26 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     timer = undefined
     running ??= drain().finally(() => {
       running = undefined
-      if (queue.length > 0) schedule(RETRY_MS)
+      if (backlog.length > 0) schedule(RETRY_MS)
     })
   }
   const drain = async () => {
-    while (queue.length > 0 && (await writeNext()));
+    while (backlog.length > 0 && (await writeNext()));
   }
   /** Writes the next batch and returns true on success. */
   const writeNext = async (): Promise<boolean> => {
-    const batch = queue.slice(0, size)
     try {
-      await write(batch)
+      await write(backlog.oldest())
     } catch (error) {
       if (!isDown) onError(error)
       isDown = true
       const isTemporary = error instanceof AppError && error.statusCode === 503
       // Rows that can never be written must not block the others.
-      if (!isTemporary) drop(queue.splice(0, batch.length).length)
+      if (!isTemporary) drop(backlog.removeOldest())
       return false
     }
     isDown = false
-    queue.splice(0, batch.length)
+    backlog.removeOldest()
     reportDropped()
     return true
   }
@@ -95,20 +95,20 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     await drain()
   }
 
-  const forcePush = (row: T) => {
-    queue.push(row)
+  const forcePush = (row: Row) => {
+    backlog.add(row)
     schedule(BATCH_DELAY_MS)
   }
 
   return {
     get length() {
-      return queue.length
+      return backlog.length
     },
     get dropped() {
       return dropped
     },
     push(row) {
-      if (queue.length < MAX_QUEUED) forcePush(row)
+      if (backlog.length < MAX_QUEUED) forcePush(row)
       else drop(1)
     },
     forcePush,
@@ -119,11 +119,11 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       let isFinished = false
       const finished = finish().then(() => (isFinished = true))
       for (let waited = 0; !isFinished && waited < CLOSE_MS; waited += CLOSE_STEP_MS) {
-        const before = queue.length
+        const before = backlog.length
         await withTimeout(CLOSE_STEP_MS, finished)
-        if (queue.length < before) waited = 0
+        if (backlog.length < before) waited = 0
       }
-      return queue.length + unreported
+      return backlog.length + unreported
     }
   }
 }

@@ -177,7 +177,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     reads: options.reads ?? createReadScheduler().server(),
     connections,
     streams: createStreamStats(),
-    nextId: () => String(++lastId)
+    // not String(): V8's cache of such texts would keep each until it is in the old generation
+    nextId: () => (++lastId).toFixed()
   }
 
   return {
