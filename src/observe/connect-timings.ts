@@ -20,6 +20,8 @@ export class ConnectTimings {
   /** Start of the handshake. */
   initializeAt = 0
   openedAt = 0
+  /** Resolves when nothing is left of the process; null until it was started. */
+  ended: Promise<void> | null = null
   /** Output of the process on stderr when it failed, secrets redacted. */
   stderr = ''
   /** The caller; null if the gateway connects for itself. */

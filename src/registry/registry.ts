@@ -91,6 +91,7 @@ import type { ConnectionConfig } from './repositories/server-rows.ts'
 import { tryStartRefresh, createServerRepository, hasPlainSecrets, readConfigs } from './repositories/servers.ts'
 import { openStore, type Store, type StoreOptions } from './store/store.ts'
 import { scheduleVacuum } from './store/vacuum.ts'
+import { AppError } from '../lib/errors.ts'
 import { noop } from '../lib/noop.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
 import { createStateFollower } from './state-follower.ts'
@@ -315,10 +316,15 @@ const createCallStore = ({ db, callFolder: folder }: Store, { callRetention, onE
     ? createRowStore(db)
     : createFileStore(db, { folder, keep: callRetention?.rows ?? Infinity, onError })
 
+/** Calls that cannot become rows now are left out of what is read: a full disk stops no reader. */
+const ignoreUnavailable = (error: unknown) => {
+  if (!(error instanceof AppError && error.statusCode === 503)) throw error
+}
+
 /** Creates the functions that read the call log. */
 function createCallReads(db: Db, { flush }: CallStore, storing: Storing) {
   const read = async <T>(work: () => Promise<T>): Promise<T> => {
-    await flush()
+    await flush().catch(ignoreUnavailable)
     return withErrorTranslation(work)
   }
   return {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { appendFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { sql } from 'kysely'
@@ -10,6 +11,7 @@ import { deleteExpired } from '../../src/registry/logs/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store/store.ts'
 import { addCleanup, freshPlace, startRegistry } from '../store.ts'
 import { linesOf } from '../call-lines.ts'
+import { needsRoot as skip } from '../needs.ts'
 import { limits, quiet } from '../templates.ts'
 import { until } from '../until.ts'
 
@@ -46,11 +48,11 @@ async function bytesIn(folder: string): Promise<number> {
   return bytes
 }
 
-async function open(t: TestContext, keep = 100_000): Promise<World> {
+async function open(t: TestContext, keep = 100_000, fileBytes?: number): Promise<World> {
   const store = await openEmbedded(t, await freshPlace(t, 'pglite'))
   const errors: string[] = []
   const folder = store.callFolder!
-  const log = createFileStore(store.db, { folder, keep, onError: (error) => errors.push(String(error)) })
+  const log = createFileStore(store.db, { folder, keep, fileBytes, onError: (error) => errors.push(String(error)) })
   addCleanup(t, () => log.close())
   return {
     ...{ ...store, log, folder, errors },
@@ -121,6 +123,38 @@ test('of calls in files only as many as are kept become rows, and older rows are
   // by the id of the newest call as many are counted as there were
   assert.equal((await readCalls(db, { limit: 1 }))[0]!.id, '10050')
   assert.equal(await deleteExpired(db, expiry), 0)
+})
+
+test('files do not grow while the log is read as fast as calls come', async (t) => {
+  const { log, bytes, rows } = await open(t, 100_000, 100_000)
+  await log.record(calls(0, 250))
+  let most = 0
+  for (let n = 1; n < 40; n++) {
+    // the calls that come meanwhile are not read by this flush
+    await Promise.all([log.flush(), log.record(calls(n * 250, 250))])
+    most = Math.max(most, await bytes())
+  }
+  assert.equal(log.waiting, 250)
+  assert.ok(most < 250_000, `${most} bytes`)
+  await log.flush()
+  assert.deepEqual(await rows(), items(0, 10_000))
+})
+
+test('of a write that meets the end of the disk no call is kept twice, and no file is left', { skip }, async (t) => {
+  const { db, log, rows, bytes, folder } = await open(t)
+  await mkdir(folder)
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=0700', 'tmpfs', folder])
+  addCleanup(t, () => execFileSync('umount', ['--lazy', folder]))
+  await log.record(calls(0, 250))
+  const kept = await bytes()
+  for (let n = 0; n < 3; n++) await assert.rejects(log.record(calls(1_000, 1_500)), { statusCode: 503 })
+  assert.deepEqual([await bytes(), (await readdir(folder)).length], [kept, 1])
+  await log.record(calls(250, 250))
+  await log.close()
+  const next = createFileStore(db, { folder, keep: 100_000, onError() {} })
+  addCleanup(t, () => next.close())
+  await next.flush()
+  assert.deepEqual(await rows(), items(0, 500))
 })
 
 test('calls that a process left in files are rows of the next one, before its own, however the first ended', async (t) => {

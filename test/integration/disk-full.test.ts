@@ -8,6 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { PGlite } from '@electric-sql/pglite'
 import type { FastifyInstance } from 'fastify'
 import { readConfig } from '../../src/config/config.ts'
+import type { CallRow } from '../../src/registry/logs/calls.ts'
 import { openWithRecovery } from '../../src/registry/store/recovery.ts'
 import { openApp, stdioServer } from '../app.ts'
 import { startOwnPostgres } from '../own-postgres.ts'
@@ -45,6 +46,12 @@ function fill(folder: string, leave: number): () => void {
   const path = join(folder, 'filling')
   while (freeBytes(folder) > leave) appendFileSync(path, Buffer.alloc(Math.min(65_536, freeBytes(folder) - leave)))
   return () => rmSync(path)
+}
+
+const call: CallRow = {
+  ...{ at: Date.now(), kind: 'tool', caller_kind: 'client', caller: 'cli-a', endpoint: '/mcp', via: 'legacy' },
+  ...{ server: 'there', item: 'echo', outcome: 'ok', total_ms: 5, upstream_ms: 4, request_bytes: 20 },
+  ...{ response_bytes: 30, error: undefined, request_id: 'r-1' }
 }
 
 const full = {
@@ -88,6 +95,7 @@ async function assertSurvivesFullDisk(app: FastifyInstance, logged: string[], ma
   assert.equal((await ask(app, 'POST', '/tools/invoke', { name: 'there__echo', text: 'x' })).status, 200)
   assert.equal((await ask(app, 'GET', '/servers/there')).status, 200)
   assert.equal((await ask(app, 'GET', '/audit')).status, 200)
+  assert.equal((await ask(app, 'GET', '/calls')).status, 200)
   assert.doesNotMatch(logged.join(''), /"level":(?:50|60)|at file:|\.ts:\d/)
   makeRoom()
   await until('writes to work again', async () => (await ask(app, 'POST', '/servers/there/disable')).status === 200)
@@ -118,7 +126,12 @@ test(
       const disk = await mountSmall(t, 160)
       execFileSync('cp', ['-a', join(await freshDataDir(t), 'postgres'), disk])
       const { app, logged } = await startAt(t, { TOWPATH_DATA_DIR: disk })
+      // those that wait in files cannot become rows on a full disk
+      for (let n = 0; n < 300; n++) app.registry.calls.record(call)
+      await until('the calls to be in a file', () => app.registry.calls.queued === 0)
       await assertSurvivesFullDisk(app, logged, fill(disk, leave))
+      const { total } = await app.registry.calls.stats('1h')
+      assert.ok(total.calls >= 300)
       await app.close()
     }
   }

@@ -1,5 +1,5 @@
 import { mkdir, open, readdir, stat, type FileHandle } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { sql } from 'kysely'
 import { AppError } from '../../lib/errors.ts'
 import { noop } from '../../lib/noop.ts'
@@ -7,9 +7,14 @@ import { insertCalls } from './calls.ts'
 import { callsOf, type CallLine } from './call-lines.ts'
 import { withErrorTranslation } from '../store/failures.ts'
 import { hasCode, unlinkIfExists } from '../store/files.ts'
+import { createSpaceCheck, MIN_FREE_BYTES } from '../store/free-space.ts'
 import type { Db } from '../model/tables.ts'
 
 const CHUNK_BYTES = 262_144
+/** Calls that have become rows keep their place in the file: under load it may never be read to its end. */
+const FILE_BYTES = 64 * 2 ** 20
+/** Free space that calls in files leave to the store, which needs some to make them rows */
+const LEFT_BYTES = 3 * MIN_FREE_BYTES
 const NEWLINE = 0x0a
 const fileName = /^(\d+)\.jsonl$/
 
@@ -36,6 +41,8 @@ export interface CallFileOptions {
   readonly folder: string
   /** Number of calls that the log keeps; calls older than these may be deleted before they become rows */
   readonly keep: number
+  /** Length in bytes at which a new file is begun */
+  readonly fileBytes?: number
   /** Called once per outage, and for calls that can never become rows */
   onError(error: unknown): void
 }
@@ -70,7 +77,7 @@ export async function openFiles(db: Db, options: CallFileOptions): Promise<CallF
     files.push({ number, path, lines: [], size: (await stat(path)).size, position: positions.get(number) ?? 0 })
   }
   files.sort((a, b) => a.number - b.number)
-  // the last process has deleted the file, and then ended
+  // the last process deleted the file, and ended before it deleted this row
   const isDeleted = (number: number) => files.every((file) => file.number !== number)
   for (const number of [...positions.keys()].filter(isDeleted)) await forget(db, number)
   return new CallFiles(db, options, files, files.at(-1)?.number ?? 0)
@@ -80,7 +87,7 @@ async function forget(db: Db, number: number): Promise<void> {
   await db.deleteFrom('call_files').where('number', '=', String(number)).execute()
 }
 
-/** Takes the ids of calls that never become rows: the log keeps as many calls as `keep` by their ids. */
+/** Moves the ids past those of calls that were deleted unread, since `callExpiry` counts calls by their ids. */
 async function skipIds(db: Db, count: number): Promise<void> {
   await sql`
     select setval(sequence, nextval(sequence) + ${count} - 1)
@@ -92,10 +99,11 @@ export class CallFiles {
   readonly #db: Db
   readonly #options: CallFileOptions
   readonly #files: CallFile[]
+  readonly #requireSpace: () => Promise<void>
   #last: number
   /** Calls that were deleted unread since the last insert */
   #skipped = 0
-  /** File to which lines are added: created by this process, without an incomplete line */
+  /** File to which lines are added: created by this process, and without an incomplete line */
   #current: (CallFile & { readonly handle: FileHandle }) | undefined
 
   constructor(db: Db, options: CallFileOptions, files: CallFile[], last: number) {
@@ -103,6 +111,8 @@ export class CallFiles {
     this.#options = options
     this.#files = files
     this.#last = last
+    // the folder itself is created with the first file
+    this.#requireSpace = createSpaceCheck(dirname(options.folder), LEFT_BYTES)
   }
 
   get isEmpty(): boolean {
@@ -120,14 +130,15 @@ export class CallFiles {
   }
 
   async add(lines: readonly CallLine[]): Promise<void> {
+    await this.#requireSpace()
     const file = await this.#fileForMore()
     const size = lines.reduce((sum, { bytes }) => sum + bytes.length, 0)
     try {
       const { bytesWritten } = await file.handle.writev(lines.map(({ bytes }) => bytes))
       if (bytesWritten < size) throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC', syscall: 'writev' })
     } catch (error) {
-      // a part may have been written: nothing is added behind it
-      await this.close().catch(noop)
+      // the calls will be added again: no process may find the part of them that was written
+      await file.handle.truncate(file.size).catch(() => this.close().catch(noop))
       throw error
     }
     for (const { calls, bytes } of lines) file.lines.push({ calls, bytes: bytes.length })
@@ -142,12 +153,13 @@ export class CallFiles {
   }
 
   async #fileForMore() {
-    const { folder, keep } = this.#options
+    const { folder, keep, fileBytes = FILE_BYTES } = this.#options
     const current = this.#current
-    if (current && callsOf(current.lines) < keep) return current
+    if (current && current.size < fileBytes && callsOf(current.lines) < keep) return current
     if (current) {
-      // all older calls are more than the log keeps
-      while (this.#files[0] !== current) await this.#remove(this.#files[0]!)
+      // older files behind which there are as many calls as the log keeps are deleted unread
+      while (this.#files[0] !== current && this.calls - callsOf(this.#files[0]!.lines) >= keep)
+        await this.#remove(this.#files[0]!)
       await this.close()
     }
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -185,7 +197,7 @@ export class CallFiles {
     }
     const line = await readLine(file).catch(report)
     // deleted by somebody, or the process ended while it wrote the line
-    if (line === undefined) return advance(file, file.size - file.position)
+    if (line === undefined) return this.#giveUp(file)
     const bytes = line.length + 1
     // calls that cannot become rows must not hold up those behind them
     await this.#insert(file.number, file.position + bytes, line.toString()).catch(report)
@@ -208,7 +220,7 @@ export class CallFiles {
           )
           .returning('number')
           .execute()
-        // false if the store stopped right after it had stored the line
+        // no row: the line is stored already, and the store stopped before it could say so
         if (moved.length === 0) return
         if (this.#skipped > 0) await skipIds(trx, this.#skipped)
         this.#skipped = 0
@@ -217,10 +229,17 @@ export class CallFiles {
     )
   }
 
+  /** Reads and adds no more of a file. */
+  async #giveUp(file: CallFile): Promise<void> {
+    file.position = file.size
+    file.lines.length = 0
+    if (file === this.#current) await this.close()
+  }
+
   async #remove(file: CallFile): Promise<void> {
     if (file === this.#current) await this.close()
-    this.#skipped += callsOf(file.lines)
     await unlinkIfExists(file.path)
+    this.#skipped += callsOf(file.lines)
     this.#files.splice(this.#files.indexOf(file), 1)
     await forget(this.#db, file.number)
   }

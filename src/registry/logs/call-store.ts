@@ -1,5 +1,7 @@
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { unavailable } from '../../lib/errors.ts'
+import { noop } from '../../lib/noop.ts'
+import { withTimeout } from '../../lib/with-timeout.ts'
 import { CallFiles, openFiles, type CallFileOptions } from './call-files.ts'
 import { callsOf, rowsOf, type CallLine } from './call-lines.ts'
 import { insertCalls } from './calls.ts'
@@ -35,6 +37,8 @@ const WRITE_LINES = 4
 const LARGE = 100
 /** Time without a large write after which calls in files become rows: the processor has time now */
 const IDLE_MS = 2_000
+/** Longest wait for a step that is running when the store closes */
+const CLOSE_MS = 1_000
 
 /** True for errors of the file system. */
 const isOfFiles = (error: unknown) => (error as { syscall?: unknown } | null)?.syscall !== undefined
@@ -109,7 +113,7 @@ export function createFileStore(db: Db, options: CallFileOptions): CallStore {
     async close() {
       isClosed = true
       clearTimeout(timer)
-      await turn.run(async () => files?.close())
+      await withTimeout(CLOSE_MS, turn.run(async () => files?.close()).catch(noop))
     }
   }
 }

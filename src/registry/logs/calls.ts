@@ -67,7 +67,7 @@ export async function insertCalls(db: Db, json: string): Promise<void> {
     )`.execute(db)
 }
 
-/** Filter of calls with what only the gateway itself sets. */
+/** `CallFilter` with the members that requests cannot set */
 export type CallQuery = CallFilter & { readonly limit: number; readonly caller_kind?: CallEntry['caller_kind'] }
 
 /** Returns matching calls, newest first, without arguments, result and stderr. */

@@ -5,9 +5,9 @@ import type { Backlog } from './backlog.ts'
 const MAX_QUEUED = 10_000
 const BATCH_DELAY_MS = 250
 const RETRY_MS = 1_000
-/** Longest wait for a batch while the queue closes: a slow database gets all rows, a frozen one none */
+/** Longest wait for one batch while the queue closes: a slow database gets all rows, one that does not answer none */
 const CLOSE_MS = 2_000
-/** The wait is counted in steps: while the machine stops the whole process, the database cannot answer either. */
+/** The wait is counted in timers of this length, so that a process that the machine suspends does not use it up. */
 const CLOSE_STEP_MS = 100
 
 export interface RowQueueOptions<Row, Batch> {
@@ -68,9 +68,9 @@ export function createRowQueue<Row, Batch>(options: RowQueueOptions<Row, Batch>)
     try {
       await write(backlog.oldest())
     } catch (error) {
-      if (!isDown) onError(error)
-      isDown = true
       const isTemporary = error instanceof AppError && error.statusCode === 503
+      if (!isTemporary || !isDown) onError(error)
+      isDown = isTemporary
       // Rows that can never be written must not block the others.
       if (!isTemporary) drop(backlog.removeOldest())
       return false

@@ -39,6 +39,10 @@ const outOfResources = /^(53200|53400|58030)$/
 /** SQLSTATE: a character that cannot be stored, a value too long for an index */
 const unstorable = /^(22021|22P05|54000)$/
 
+/** Creates an error with a code that this module translates. */
+export const codedError = (code: string, message: string, cause?: unknown): Error =>
+  Object.assign(new Error(message, { cause }), { code })
+
 const codeOf = (error: unknown) => (error as { code?: unknown } | null)?.code
 const matches = (error: unknown, pattern: RegExp) => {
   const code = codeOf(error)

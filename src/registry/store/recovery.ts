@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { open as openFile, statfs } from 'node:fs/promises'
+import { open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DISK_FULL, STORE_STOPPED } from './failures.ts'
+import { noop } from '../../lib/noop.ts'
+import { codedError, DISK_FULL, STORE_STOPPED } from './failures.ts'
 import { unlinkIfExists } from './files.ts'
+import { createSpaceCheck, diskFullError, MIN_FREE_BYTES } from './free-space.ts'
 
 /** Result of a statement: its rows, its name, such as `INSERT`, and the number of rows that it affected. */
 export interface QueryResult {
@@ -33,14 +35,11 @@ export interface RecoveryOptions {
   readonly onStopped: (error: Error) => void
 }
 
-/** Required free space: PostgreSQL stops if it cannot create its next WAL segment of 16 MiB */
-const MIN_FREE_BYTES = 20 * 2 ** 20
-/** Cache lifetime of the free space check */
-const FREE_SPACE_TTL_MS = 500
 const RETRY_MS = 1_000
 
-const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
-const diskFullError = () => codedError(DISK_FULL, 'no room is left beside the embedded store')
+const storeStopped = (cause?: unknown) => codedError(STORE_STOPPED, 'the embedded store has stopped', cause)
+/** Gives errors of a store that has stopped a code by which callers know that the same query may succeed later. */
+const temporary = (error: unknown) => ((error as { code?: unknown }).code === DISK_FULL ? error : storeStopped(error))
 
 /** Returns true for statements that need no disk space. */
 const needsNoDiskSpace = (text: string) =>
@@ -78,35 +77,36 @@ async function canWrite(folder: string, bytes: number): Promise<boolean> {
 export async function openWithRecovery({ folder, open, onStopped }: RecoveryOptions): Promise<EmbeddedDatabase> {
   let current: OpenDatabase | null = await open()
   let retryAt = 0
-  let lastCheck = { at: -Infinity, isEnough: true }
-
-  const hasFreeSpace = async () => {
-    if (performance.now() - lastCheck.at < FREE_SPACE_TTL_MS) return lastCheck.isEnough
-    const { bavail, bsize } = await statfs(folder)
-    lastCheck = { at: performance.now(), isEnough: bavail * bsize >= MIN_FREE_BYTES }
-    return lastCheck.isEnough
-  }
+  /** Settles once a stopped store no longer uses its folder. */
+  let terminated: Promise<void> | undefined
+  const requireSpace = createSpaceCheck(folder, MIN_FREE_BYTES)
   const reopen = async (): Promise<OpenDatabase> => {
-    if (performance.now() < retryAt) throw codedError(STORE_STOPPED, 'the embedded store has stopped')
+    if (performance.now() < retryAt) throw storeStopped()
     retryAt = performance.now() + RETRY_MS
     if (!(await canWrite(folder, MIN_FREE_BYTES))) throw diskFullError()
-    current = await open()
-    return current
+    await terminated
+    try {
+      return (current = await open())
+    } catch (error) {
+      throw temporary(error)
+    }
   }
   return {
     async query(text, parameters) {
       const database = current ?? (await reopen())
-      if (!needsNoDiskSpace(text) && !(await hasFreeSpace())) throw diskFullError()
+      if (!needsNoDiskSpace(text)) await requireSpace()
       try {
         return await database.query(text, parameters as unknown[])
       } catch (error) {
-        if (hasStopped(error)) {
+        if (!hasStopped(error)) throw error
+        // of several queries that fail with it, the first one reports it
+        if (current === database) {
           current = null
-          void database.terminate?.()
+          terminated = database.terminate?.().catch(noop)
           retryAt = performance.now() + RETRY_MS
           onStopped(error as Error)
         }
-        throw error
+        throw temporary(error)
       }
     },
     async close() {
