@@ -143,7 +143,7 @@ const isQueued = ({ _httpMessage: response, parser }: HttpSocket) =>
 /** For `clientErrorHandler`: answers errors of Node's HTTP parser on the socket and closes it. */
 export function answerClientError(error: { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
-  // the time limit starts with its turn, see `in-turn`
+  // the time limit starts with its turn, see `pipelining.ts`
   if (error.code === TIMEOUT && isQueued(socket)) return
   const [status, message] = socketErrors[error.code ?? ''] ?? [400, 'the request is not valid HTTP']
   const body = JSON.stringify({ error: message })

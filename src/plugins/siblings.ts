@@ -73,5 +73,5 @@ export default fp<{ siblings: Siblings | null }>(
     app.addHook('onReady', () => siblings.listen((request, response) => app.server.emit('request', request, response)))
     app.addHook('onClose', async () => siblings.close())
   },
-  { name: 'siblings', dependencies: ['guard', 'in-turn'] }
+  { name: 'siblings', dependencies: ['guard', 'pipelining'] }
 )

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -47,6 +48,18 @@ async function listen(t: TestContext, env: Environment) {
     return socket
   }
   return { app, lines, open }
+}
+
+/** Returns headers of an MCP request, with the token of a client in enterprise mode. */
+async function mcpHeaders(app: FastifyInstance, mode: string): Promise<Record<string, string>> {
+  const accept = { accept: 'application/json, text/event-stream' }
+  if (mode === 'development') return accept
+  const made = await app.inject({
+    ...{ method: 'POST', url: '/api/v0/clients', headers: { authorization: `Bearer ${token}` } },
+    payload: { name: `client-${randomBytes(4).toString('hex')}`, allowed_servers: [] }
+  })
+  const { access_token } = made.json() as { access_token: string }
+  return { ...accept, authorization: `Bearer ${access_token}` }
 }
 
 /** Returns the status of a response on a new connection. */
@@ -109,6 +122,37 @@ for (const [mode, env] of modes) {
       assert.match(answers[4]!, /connection: close/i)
     }
     assert.ok(begun >= 20)
+    assert.equal(await status(open), 200)
+  })
+
+  test(`SR-H1 a connection that sends requests without end behind one that is not answered is closed in ${mode} mode`, async (t) => {
+    const { app, open } = await listen(t, env)
+    let kept = 0
+    app.server.on('request', (_request, response) => {
+      kept++
+      response.once('close', () => kept--)
+    })
+    const initialized = JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    })
+    const first = await app.inject({
+      ...{ method: 'POST', url: '/mcp', payload: initialized },
+      headers: { 'content-type': 'application/json', ...(await mcpHeaders(app, mode)) }
+    })
+    const session = String(first.headers['mcp-session-id'])
+    const socket = await open()
+    const headers = { ...(await mcpHeaders(app, mode)), 'mcp-session-id': session }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(`GET /mcp HTTP/1.1\r\nHost: localhost\r\n${lines.join('')}\r\n`)
+    await once(socket, 'data')
+    const send = () => {
+      while (!socket.destroyed && socket.write(ask('/health').repeat(50)));
+    }
+    socket.on('drain', send)
+    send()
+    await isClosed(socket)
+    await until('nothing to be kept', () => kept === 0)
     assert.equal(await status(open), 200)
   })
 
