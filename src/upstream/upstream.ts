@@ -2,6 +2,7 @@ import type { StoredServer, Negotiation } from '../registry/model/model.ts'
 import type { Deadlines } from './transport/deadlines.ts'
 import { Payload } from '../json/payload.ts'
 import type { Quota } from '../lib/quota.ts'
+import { principalIdOf } from '../catalog/caller.ts'
 import { hasMethod, noteMethod } from '../catalog/undeclared-methods.ts'
 import type { Answer, Call, CallOrigin, UpstreamAnswer } from './transport/call.ts'
 import { createBreaker, type BreakerState } from './sessions/breaker.ts'
@@ -202,17 +203,19 @@ function reserveShare({ shares, callBytes }: UpstreamOptions, principal: string,
 
 const toSessionRequest = (
   { server, negotiation }: UpstreamOptions,
-  { sink, observation }: Call,
+  call: Call,
   { era, owner, callbacks, principal, holder = principal ?? undefined }: CallOrigin
 ): SessionRequest => ({
   era: chooseEra(negotiation, server, era),
   owner,
-  holder,
-  capabilities: sink.capabilities,
+  // a principal has one share of processes and sessions, however many tokens it uses
+  holder: holder === undefined ? undefined : principalIdOf(holder),
+  call,
+  capabilities: call.sink.capabilities,
   callbacks,
-  wantsLogs: callbacks !== undefined || sink.logLevel !== undefined,
-  observation,
-  sink
+  wantsLogs: callbacks !== undefined || call.sink.logLevel !== undefined,
+  observation: call.observation,
+  sink: call.sink
 })
 
 export function createUpstream(options: UpstreamOptions): Upstream {

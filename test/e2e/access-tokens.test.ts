@@ -5,12 +5,14 @@ import { until } from '../until.ts'
 import {
   addUpstream,
   createUser,
+  registerAs,
   skip,
   startEnterprise,
   startReplica,
   type Actor,
   type Enterprise
 } from './enterprise.ts'
+import { root } from './harness.ts'
 
 const TOKENS = '/api/v0/me/tokens'
 const slow = { name: 'alpha__slow', arguments: { ms: 60_000 } }
@@ -254,6 +256,30 @@ test('IA-42 the last administrator who can get in stays, and its ways in as well
   assert.equal((await admin.post('/api/v0/users', { name: 'x' })).status, 403)
   assert.equal((await second.put('/api/v0/users/nobody/role', { role: 'user' })).status, 404)
   assert.equal((await second.post('/api/v0/users/nobody/suspend')).status, 404)
+})
+
+test('SR-M6 all tokens of a user have one share of processes', { skip }, async (t) => {
+  const { admin, user, cliAll, as } = await startEnterprise(t, {
+    env: {
+      TOWPATH_STDIO_PROCESSES: '8',
+      TOWPATH_STDIO_PROCESSES_PER_PRINCIPAL: '2',
+      TOWPATH_CONNECT_TIMEOUT_MS: '4000',
+      TOWPATH_SPARE_SESSIONS: '0'
+    }
+  })
+  const args = [`${root}/test/fixtures/stdio/good.mjs`]
+  await registerAs(admin, { name: 'pipe', transport: 'stdio', command: process.execPath, args })
+  const tokens = [
+    await createToken(user, { name: 'one', scopes: ['mcp'] }),
+    await createToken(user, { name: 'two', scopes: ['mcp'] })
+  ]
+  const [one, two] = tokens.map(({ access_token }) => as(access_token)) as [Actor, Actor]
+  const held = { name: 'pipe__slow', arguments: { ms: 3_600_000 } }
+  for (const call of [one.modern('tools/call', held), two.modern('tools/call', held)]) call.catch(() => {})
+  const echo = { name: 'pipe__echo', arguments: {} }
+  for (const actor of [one, two])
+    await until('both places to be taken', async () => (await actor.modern('tools/call', echo)).status === 429)
+  assert.ok((await cliAll.modern('tools/call', echo)).body.result)
 })
 
 test('IA-26 at MCP endpoints a token counts in one Authorization header alone', { skip }, async (t) => {

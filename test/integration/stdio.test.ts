@@ -26,6 +26,9 @@ import type { Log } from '../../src/upstream/stdio/process.ts'
 import { withIdentity } from '../../src/upstream/stdio/command.ts'
 import { createStderrTail } from '../../src/upstream/stdio/stderr.ts'
 import { createWatchdog } from '../../src/upstream/stdio/watchdog.ts'
+import { createBreaker } from '../../src/upstream/sessions/breaker.ts'
+import { createConnector } from '../../src/upstream/sessions/connector.ts'
+import { ConnectTimings } from '../../src/observe/connect-timings.ts'
 import { createStdioClient } from '../../src/upstream/stdio/stdio-client.ts'
 import type { StdioConnection, StdioOptions } from '../../src/upstream/stdio/stdio-client.ts'
 import { until } from '../until.ts'
@@ -710,4 +713,25 @@ test('LC-04 the watchdog goes when there have been no children for a while, and 
   assert.ok(findShell())
   watchdog.close()
   await until('the end of the group', () => sleeper.signalCode === 'SIGTERM')
+})
+
+test('a process that refuses the handshake holds its slot until it has ended', async (t) => {
+  const { client } = startGateway(t)
+  const folder = mkdtempSync(join(tmpdir(), 'refuses-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const pidFile = join(folder, 'pid')
+  const connect = createConnector({
+    ...{ name: 'x', client: client('refuses.mjs', { env: { PID_FILE: pidFile } }), transport: 'stdio' },
+    ...{ mode: 'stateless', breaker: createBreaker(), connectMs: 60_000 },
+    observer: { onConnected() {}, onConnectionFailure() {} },
+    onNotification() {}
+  })
+  let isReleased = false
+  const parameters = { era: 'legacy', capabilities: '{}' } as const
+  await assert.rejects(connect(parameters, new ConnectTimings(), () => void (isReleased = true)))
+  const pid = Number(readFileSync(pidFile, 'utf8'))
+  assert.ok(existsSync(`/proc/${pid}`))
+  assert.equal(isReleased, false)
+  await until('the slot to be free', () => isReleased)
+  assert.ok(!existsSync(`/proc/${pid}`))
 })

@@ -58,6 +58,27 @@ test('past the queue a call is refused at once, and one that waited too long as 
   assert.equal(slots.used, 0)
 })
 
+test('a request that nobody waits for any more takes neither a place in the queue nor a slot', async () => {
+  const slots = createSlotPool(1, 2)
+  const release = await slots.acquire(soon())
+  let isWanted = true
+  const given = [0, 1].map(() => failureOf(slots.acquire(soon(), undefined, () => isWanted)))
+  assert.equal(slots.waiting, 2)
+  isWanted = false
+  const live = slots.acquire(soon())
+  assert.equal(slots.waiting, 1)
+  for (const failure of await Promise.all(given))
+    assert.deepEqual([failure.reason, failure.maybeProcessed], ['cancelled', false])
+  let isLastWanted = true
+  const last = failureOf(slots.acquire(soon(), undefined, () => isLastWanted))
+  release()
+  const releaseLive = await live
+  isLastWanted = false
+  releaseLive()
+  assert.equal((await last).reason, 'cancelled')
+  assert.deepEqual([slots.used, slots.waiting], [0, 0])
+})
+
 test('whoever has to wait asks for something idle to end, and again when something becomes idle', async () => {
   let asked = 0
   const slots = createSlotPool(1, 4, { reclaim: () => ++asked > 0 })

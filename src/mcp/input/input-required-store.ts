@@ -7,7 +7,7 @@ import { createQuota } from '../../lib/quota.ts'
 import { errorAnswer, type Answer } from '../../upstream/transport/call.ts'
 import type { RequestContext } from '../sessions/request-context.ts'
 import { codes, ProtocolError, type Message } from '../../protocol/jsonrpc.ts'
-import type { Caller } from '../../catalog/caller.ts'
+import { principalIdOf, type Caller } from '../../catalog/caller.ts'
 
 /** A legacy upstream's request, held until the modern caller returns with the answer. */
 export interface PendingQuestion {
@@ -154,8 +154,9 @@ export function createInputRequiredStore<C extends Abandonable>(
   )
 
   const countOf = (principal: string) => {
+    const id = principalIdOf(principal)
     let count = 0
-    for (const entry of entries.values()) if (entry.principal === principal) count++
+    for (const entry of entries.values()) if (principalIdOf(entry.principal) === id) count++
     return count
   }
   /** Without authentication all callers share one principal, so the limit per principal does not apply. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { principalIdOf } from '../../catalog/caller.ts'
 import { makeOwned, ownsEveryId, type OwnsId } from '../../domain/worker-ids.ts'
 import { createSlotSet, type SlotSet, type SlotItem } from '../../lib/slot-set.ts'
 import type { EndedSession, SessionEnd } from '../../registry/session-ends.ts'
@@ -260,7 +261,7 @@ class SessionTable implements ClientSessions {
   /** Evicts the session that has been idle longest, of all principals or of the given one. */
   #makeRoom(principal?: string): boolean {
     for (const session of this.#known.values()) {
-      if (principal !== undefined && session.principal !== principal) continue
+      if (principal !== undefined && principalIdOf(session.principal) !== principalIdOf(principal)) continue
       if (session.streams.size > 0 || session.calls.size > 0) continue
       this.#remove(session)
       return true

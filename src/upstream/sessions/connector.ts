@@ -63,7 +63,7 @@ export function createConnector(options: ConnectorOptions) {
       if (error instanceof UpstreamFailure)
         observer.onConnectionFailure(name, error.reason, messageOf(error, administrators))
       recordFailure(breaker, error)
-      releaseSlot?.()
+      if (releaseSlot) void (timings.ended ?? Promise.resolve()).then(releaseSlot)
       throw error
     }
   }

@@ -11,9 +11,9 @@ export type MayReclaim = (holder: string | undefined) => boolean
 export interface SlotPool {
   /**
    * Waits for a slot until `deadline` (`performance.now()`). Resolves with its release. Rejects with `overloaded` if
-   * the queue is full, with `limited` if the holder has used its share.
+   * the queue is full, with `limited` if the holder has used its share, with `cancelled` once `isWanted` is false.
    */
-  acquire(deadline: number, holder?: string): Promise<() => void>
+  acquire(deadline: number, holder?: string, isWanted?: () => boolean): Promise<() => void>
   /**
    * Returns the release of a slot for a spare session, undefined if none is free: the last quarter is kept for calls.
    */
@@ -40,7 +40,9 @@ export interface SlotPoolOptions {
 
 interface Waiter {
   readonly holder: string | undefined
+  readonly isWanted: () => boolean
   readonly grant: () => void
+  readonly cancel: () => void
   readonly timer: NodeJS.Timeout
 }
 
@@ -79,7 +81,16 @@ export function createSlotPool(
   const assign = (release: () => void, holder: string) => {
     if (!holders.has(release) && shares.acquire(holder)) holders.set(release, holder)
   }
+  /** Removes requests that nobody waits for any more: they must take neither places nor slots. */
+  const removeUnwanted = () => {
+    for (const waiter of queue.filter(({ isWanted }) => !isWanted())) {
+      queue.splice(queue.indexOf(waiter), 1)
+      clearTimeout(waiter.timer)
+      waiter.cancel()
+    }
+  }
   function grantNext(): void {
+    removeUnwanted()
     while (used < limit) {
       const at = queue.findIndex(({ holder }) => !isLimited(holder))
       if (at < 0) return
@@ -105,27 +116,32 @@ export function createSlotPool(
     isLimited(holder)
       ? new UpstreamFailure('limited', `too many of your ${noun} are in use`, { maybeProcessed: false })
       : new UpstreamFailure('overloaded', otherwise, { maybeProcessed: false })
-  const enqueue = (deadline: number, holder: string | undefined) =>
+  const enqueue = (deadline: number, holder: string | undefined, isWanted: () => boolean) =>
     new Promise<() => void>((resolve, reject) => {
       const giveUp = () => {
         queue.splice(queue.indexOf(waiter), 1)
         reject(refusal(holder, `none of the ${noun} became free in time`))
       }
       const timer = setTimeout(giveUp, timeLeft(deadline))
-      const waiter: Waiter = { holder, timer, grant: () => resolve(grant(holder)) }
+      const waiter: Waiter = {
+        ...{ holder, timer, isWanted },
+        grant: () => resolve(grant(holder)),
+        cancel: () => reject(new UpstreamFailure('cancelled', 'nobody waits for it', { maybeProcessed: false }))
+      }
       queue.push(waiter)
       makeRoom(holder)
     })
   /** One holder may fill at most half of the queue. */
   const mayQueue = (holder: string | undefined) => {
+    removeUnwanted()
     if (queue.length >= queueLimit) return false
     if (share === Infinity || holder === undefined) return true
     return queue.filter((each) => each.holder === holder).length < Math.ceil(queueLimit / 2)
   }
   return {
-    async acquire(deadline, holder) {
+    async acquire(deadline, holder, isWanted = () => true) {
       if (isFree(holder)) return grant(holder)
-      if (mayQueue(holder)) return enqueue(deadline, holder)
+      if (mayQueue(holder)) return enqueue(deadline, holder, isWanted)
       // without a queue, a session closed right now frees its slot right now
       if (queueLimit === 0 && makeRoom(holder) && isFree(holder)) return grant(holder)
       throw refusal(holder, `too many calls are waiting for one of the ${noun}`)

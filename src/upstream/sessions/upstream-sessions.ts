@@ -1,6 +1,6 @@
 import type { StoredServer, Negotiation } from '../../registry/model/model.ts'
 import type { Observation, Observer } from '../../observe/observation.ts'
-import type { Sink } from '../transport/call.ts'
+import type { Call, Sink } from '../transport/call.ts'
 import { acceptsRequests } from '../transport/capability-filter.ts'
 import type { Connection, Era } from '../transport/connection.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
@@ -27,6 +27,8 @@ export interface SessionRequest {
   readonly owner: string
   /** Principal whose quota a slot counts towards; undefined: none. */
   readonly holder?: string | undefined
+  /** The call that waits for the connection; absent if none does. */
+  readonly call?: Pick<Call, 'stopped'>
   /** Distinguishes sessions with the same owner and capabilities when one is not enough. Default 0. */
   readonly lane?: number
   /** Callbacks to the client, if the owner is an MCP session: they receive messages outside of calls. */
@@ -148,12 +150,17 @@ class SessionOpener {
     }
   }
 
-  async openOwn(request: SessionRequest, timings: ConnectTimings): Promise<Connection> {
+  /** `isWanted` is false once a connection that only one call can use is no longer waited for. */
+  async openOwn(request: SessionRequest, timings: ConnectTimings, isWanted?: () => boolean): Promise<Connection> {
     const { breaker, processSlots, connectMs } = this.#options
     breaker.assertClosed()
     if (!processSlots) return this.#open(request, timings)
     timings.queuedAt = performance.now()
-    return this.#open(request, timings, await processSlots.acquire(timings.queuedAt + connectMs, request.holder))
+    return this.#open(
+      request,
+      timings,
+      await processSlots.acquire(timings.queuedAt + connectMs, request.holder, isWanted)
+    )
   }
 
   /** Opens a spare session only if a slot is free at once. */
@@ -282,7 +289,8 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   const openSingle = (request: SessionRequest): PendingConnection => {
     const timings = new ConnectTimings()
     timings.requester = request.observation ?? null
-    return { connecting: opener.openOwn(request, timings), timings }
+    const { call } = request
+    return { connecting: opener.openOwn(request, timings, call && (() => !call.stopped)), timings }
   }
   const acquireSingle = (request: SessionRequest): Connection | Promise<Connection> => {
     const activate = (connection: Connection) => {

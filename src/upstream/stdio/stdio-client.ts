@@ -73,6 +73,7 @@ async function openConnection(
     { ...settings, requester: timings?.requester ?? settings.requester },
     { onLine: (line) => peer.receive(line), onEnd: end }
   )
+  if (timings) timings.ended = child.ended
   const close = () => {
     child.close()
     end(closedFailure())
