@@ -29,6 +29,8 @@ function whenRead({ process: child }: Worker, done: () => void): void {
  */
 export function keepConnections(worker: Worker): void {
   const { process: child } = worker
+  // without a file descriptor for its channel the process was not started: its `error` event follows
+  if ((child.send as unknown) === undefined) return
   const last = new Map<string, number>()
   const send = child.send.bind(child) as (...given: unknown[]) => boolean
   child.send = (...given: unknown[]) => {
@@ -37,7 +39,7 @@ export function keepConnections(worker: Worker): void {
     return send(...given)
   }
   let isDisconnected = false
-  // takes its place among the workers away first, which is the first listener
+  // Node's own listener runs first: the worker is no longer among those that get connections
   child.once('disconnect', () => {
     isDisconnected = true
     // without effect for connections that the worker did take

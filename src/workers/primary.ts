@@ -180,14 +180,24 @@ class WorkerPool {
       return this.#refused(slot, run, { message, exitCode: 1 })
     }
     backoff.recordOpen(performance.now() - startedAt)
-    const delayMs = Math.round(backoff.nextDelayMs())
-    this.#options.log.warn({ worker: index, code, signal, delay_ms: delayMs }, 'a worker ended and is replaced')
+    this.#replaceLater(slot, { code, signal }, 'a worker ended and is replaced')
+  }
+
+  #replaceLater(slot: Slot, details: object, message: string): void {
+    if (this.#isStopping) return
+    const delayMs = Math.round(slot.backoff.nextDelayMs())
+    this.#options.log.warn({ worker: slot.index, ...details, delay_ms: delayMs }, message)
     slot.timer = setTimeout(() => void this.#replace(slot), delayMs)
   }
 
   async #replace(slot: Slot): Promise<void> {
-    await this.#fork(slot, false)
-    this.#options.log.info({ worker: slot.index }, 'a worker was replaced')
+    try {
+      await this.#fork(slot, false)
+      this.#options.log.info({ worker: slot.index }, 'a worker was replaced')
+    } catch (error) {
+      // no memory or no file descriptor for a process: the other workers serve on
+      this.#replaceLater(slot, { reason: (error as Error).message }, 'a worker cannot be started')
+    }
   }
 
   #checkEnd(): void {

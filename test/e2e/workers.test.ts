@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { test, type TestContext } from 'node:test'
@@ -148,6 +149,20 @@ test(
     assert.equal(count(gateway.output(), 'listens on'), 1)
   }
 )
+
+test('a worker that cannot be started again at once leaves the others alone', { skip }, async (t) => {
+  const gateway = await startWorkers(t)
+  const limit = (descriptors: number) =>
+    execFileSync('prlimit', ['--pid', String(gateway.pid), `--nofile=${descriptors}:`])
+  // fewer than are open: none is left for the channel to a new process
+  limit(8)
+  process.kill(workersOf(gateway)[1]!.pid, 'SIGKILL')
+  await until('a start to fail', () => gateway.output().includes('worker=1 code=null signal=null'))
+  assert.ok(workersOf(gateway)[0])
+  limit(1_024)
+  await until('the worker to be replaced', () => gateway.output().includes('a worker was replaced'))
+  assert.equal((await fetch(`${gateway.url}/health`)).status, 200)
+})
 
 test('a stop drains all workers: no call is lost, and nothing is left', { skip }, async (t) => {
   const gateway = await startWorkers(t)
