@@ -52,7 +52,8 @@ export async function listen(app: FastifyInstance, { host, port }: Config): Prom
   await app.ready()
   const { level } = app.log
   if (level === 'info') app.log.level = 'warn'
-  await app.listen({ host, port })
+  // for `localhost` Fastify would listen with a second server too, which has none of the limits
+  await app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })
   app.log.level = level
 }
 

@@ -91,7 +91,9 @@ function messageHandler(
   let abort: ((error?: Error) => void) | null = null
   let response: PostResponse | null = null
   let discarded = 0
+  let isExpired = false
   const expire = () => {
+    isExpired = true
     reject(new UpstreamFailure('timeout', 'did not answer in time'))
     abort?.(new Error('timeout'))
   }
@@ -102,6 +104,8 @@ function messageHandler(
   }
   return {
     onConnect(stop) {
+      // the connection took longer than the message may
+      if (isExpired) throw new Error('timeout')
       abort = stop
     },
     onHeaders(status, headers) {

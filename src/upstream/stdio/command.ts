@@ -4,6 +4,7 @@ import { access, chmod, chown, constants, mkdtemp, rm, stat } from 'node:fs/prom
 import { tmpdir } from 'node:os'
 import { isAbsolute, resolve } from 'node:path'
 import { LRUCache } from 'lru-cache'
+import { noop } from '../../lib/noop.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 
@@ -163,7 +164,7 @@ export async function removeFolder(folder: string, identity: ProcessIdentity): P
     await remove()
   } catch {
     // unless the gateway is root, only the second user can remove that user's files
-    if (identity.uid !== undefined) await runAs(identity, '/bin/rm', ['-rf', '--', folder])
-    await remove().catch(() => {})
+    if (identity.uid !== undefined) await runAs(identity, '/bin/rm', ['-rf', '--', folder]).catch(noop)
+    await remove().catch(noop)
   }
 }
