@@ -35,7 +35,7 @@ const forgetful: Adapter = {
   revokeByGrantId: async () => {}
 }
 
-/** Returns a function that creates the adapters of the library, all on one store (identity and policies, section 4). */
+/** Returns a function that creates the adapters of the library, all on one store. */
 export function createAdapters({
   records,
   onGrantEnded,

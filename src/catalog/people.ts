@@ -52,7 +52,7 @@ export interface People {
 
 const nobody: Memberships = { groups: [], teams: [] }
 
-/** Key of the caller: one for each OAuth client of a user (identity and policies, section 3.1). */
+/** Key of the caller: one for each OAuth client of a user. */
 function keyOf(userId: string, oauthClient: string | undefined): string {
   if (oauthClient === undefined) return `user:${userId}`
   return `user:${userId}/${createHash('sha256').update(oauthClient).digest('hex').slice(0, 16)}`

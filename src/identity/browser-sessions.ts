@@ -8,7 +8,7 @@ import { createSealer } from '../lib/sealed-text.ts'
 /** Ways to sign in with a browser. */
 export type SignInMethod = 'oidc' | 'local' | 'break_glass'
 
-/** Browser session of a user (identity and policies, section 3.3). */
+/** Browser session of a user. */
 export interface BrowserSession {
   /** SHA-256 of the session's id, hexadecimal. */
   readonly id: string

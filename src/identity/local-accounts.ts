@@ -14,7 +14,7 @@ export interface PasswordCheck {
   readonly isRight: boolean
 }
 
-/** People who sign in with a password, by invitation (identity and policies, section 3.4). */
+/** People who sign in with a password, by invitation. */
 export interface LocalAccounts {
   /**
    * Checks a name and a password; takes equally long whether the user exists or not. Rejects with a 429 AppError after

@@ -164,7 +164,7 @@ function createAuthentication(
       const text = `this needs ${needs}: "Authorization: Bearer <token>"`
       return refuse(reply, challenges.of(request, access), unauthorized(text))
     }
-    // valid tokens returned before: failed attempts never lock out callers behind the same address
+    // requests with a valid token never get here, so guesses lock out no caller behind the same address
     const retryAfter = failedLogins.record(request.address)
     if (retryAfter !== undefined) throw tooManyGuesses(retryAfter)
     const text =

@@ -7,7 +7,7 @@ const groups = { description: 'Groups of the identity provider whose people belo
 
 const Member = Type.Object({ user: Type.String(), role: StringEnum(roles) })
 
-/** People who are subjects of policies together (identity and policies, D7). */
+/** People who are subjects of policies together. */
 export const Team = Type.Object(
   {
     name: Type.String(),

@@ -17,7 +17,7 @@ export interface GrantQuery {
   readonly after?: GrantPlace
 }
 
-/** OAuth clients that act for users, and the sign-ins of users (identity and policies, section 5). Methods reject with AppError. */
+/** OAuth clients that act for users, and the sign-ins of users. Methods reject with AppError. */
 export interface ConnectedClients {
   /** Returns the clients that act for the caller, the last connected first. */
   listOwn(caller: Caller): Promise<ConnectedClient[]>

@@ -8,7 +8,7 @@ import type { Team, TeamReplacement } from '../../schemas/team.ts'
 import { auditChange } from '../audit-change.ts'
 import { refuseIfDenied } from '../named-by-policies.ts'
 
-/** Operations on teams (identity and policies, D7). Methods throw or reject with AppError. */
+/** Operations on teams. Methods throw or reject with AppError. */
 export interface Teams {
   /** Returns all teams by name. */
   list(): Team[]

@@ -65,7 +65,7 @@ function withScope(body: Buffer, form: URLSearchParams): Buffer {
 const noBody = Buffer.alloc(0)
 const bodyOf = ({ body }: FastifyRequest): Buffer => (Buffer.isBuffer(body) ? body : noBody)
 
-/** The embedded authorization server (identity and policies, sections 1.2 and 5). */
+/** The embedded authorization server. */
 export const authorizationServer: FastifyPluginAsyncTypebox<AuthorizationServerOptions> = async (app, options) => {
   const { auth, publicUrl } = options
   const identity = app.identity!

@@ -11,7 +11,7 @@ export interface InvitationOptions {
   readonly publicUrl: Config['publicUrl']
 }
 
-/** Route that invites people who sign in with a password (identity and policies, section 3.4). */
+/** Route that invites people who sign in with a password. */
 export const invitations: FastifyPluginAsyncTypebox<InvitationOptions> = async (app, { auth, publicUrl }) => {
   app.post(
     '/users/:name/invite',

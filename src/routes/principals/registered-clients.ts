@@ -55,7 +55,7 @@ function addGrants(app: App): void {
   )
 }
 
-/** Routes of OAuth clients that registered themselves, and of grants (identity and policies, section 5). */
+/** Routes of OAuth clients that registered themselves, and of grants. */
 export const registeredClients: FastifyPluginAsyncTypebox = async (app) => {
   addGrants(app)
   app.get(

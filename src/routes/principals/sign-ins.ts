@@ -11,7 +11,7 @@ const id = Text({ minLength: 1 })
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0]
 
-/** Routes of browser sessions and connected OAuth clients (identity and policies, section 5). */
+/** Routes of browser sessions and connected OAuth clients. */
 export const signIns: FastifyPluginAsyncTypebox = async (app) => {
   addOwn(app)
   addOfUsers(app)

@@ -5,7 +5,7 @@ import { callerOf } from '../../plugins/auth.ts'
 import { NewSigningKey, SigningKeyRotation } from '../../schemas/keys.ts'
 import { errorResponses, ref } from '../../schemas/shared.ts'
 
-/** Rotation of the key that signs access tokens, enterprise mode only (identity and policies, section 5). */
+/** Rotation of the key that signs access tokens, enterprise mode only. */
 export const signingKeys: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/signing_keys/rotate',

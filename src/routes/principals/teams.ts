@@ -13,7 +13,7 @@ const reading = { access: 'auditor' } as const
 
 type App = Parameters<FastifyPluginAsyncTypebox>[0]
 
-/** Routes of teams, enterprise mode only (identity and policies, D7). */
+/** Routes of teams, enterprise mode only. */
 export const teams: FastifyPluginAsyncTypebox = async (app) => {
   addReads(app)
   addChanges(app)

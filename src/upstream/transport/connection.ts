@@ -25,7 +25,7 @@ export interface ServerGreeting {
 
 /**
  * An open connection to an upstream, ready for requests: a session, a process, an event stream, or (modern, and legacy
- * without session ids) just a socket pool. Created by a transport, owned and reused by `sessions.ts`.
+ * without session ids) just a socket pool. Created by a transport, owned and reused by `sessions/upstream-sessions.ts`.
  */
 export interface Connection {
   readonly era: Era
