@@ -42,7 +42,7 @@ export interface CallFileOptions {
   /** Number of calls that the log keeps; calls older than these may be deleted before they become rows */
   readonly keep: number
   /** Length in bytes at which a new file is begun */
-  readonly fileBytes?: number
+  readonly fileBytes?: number | undefined
   /** Called once per outage, and for calls that can never become rows */
   onError(error: unknown): void
 }
