@@ -30,6 +30,8 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
     HOST: '127.0.0.1',
     PORT: String(port),
     SERVER_MODE: mode,
+    // enterprise mode would hold the tool that servers add
+    TOWPATH_DEFINITIONS: 'follow',
     TOWPATH_DATA_DIR: dataDir,
     // the speed of the machine must not affect the result
     TOWPATH_CONNECT_TIMEOUT_MS: '120000',
