@@ -260,8 +260,9 @@ class SessionTable implements ClientSessions {
 
   /** Evicts the session that has been idle longest, of all principals or of the given one. */
   #makeRoom(principal?: string): boolean {
+    const id = principal && principalIdOf(principal)
     for (const session of this.#known.values()) {
-      if (principal !== undefined && principalIdOf(session.principal) !== principalIdOf(principal)) continue
+      if (id !== undefined && principalIdOf(session.principal) !== id) continue
       if (session.streams.size > 0 || session.calls.size > 0) continue
       this.#remove(session)
       return true
