@@ -34,6 +34,7 @@ import * as results from './0034_results.ts'
 import * as embeddings from './0035_embeddings.ts'
 import * as policyCounts from './0036_policy_counts.ts'
 import * as callFiles from './0037_call_files.ts'
+import * as listOrder from './0038_list_order.ts'
 
 /** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -71,5 +72,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0034_results': results,
   '0035_embeddings': embeddings,
   '0036_policy_counts': policyCounts,
-  '0037_call_files': callFiles
+  '0037_call_files': callFiles,
+  '0038_list_order': listOrder
 }

@@ -7,7 +7,6 @@ import { kinds, type Catalog, type CatalogServer } from '../catalog/catalog.ts'
 import { auditChange } from './audit-change.ts'
 import type { Registration } from './registration.ts'
 import { secretsOrNone } from './readable-secrets.ts'
-import type { ReadingOrder } from './reading-order.ts'
 import {
   leftOutNumber,
   leftOutRecord,
@@ -63,7 +62,6 @@ export interface Servers extends Registration {
 export interface ServersOptions {
   readonly registration: Registration
   readonly registry: Registry
-  readonly readings: ReadingOrder
   readonly attempts: Attempts
   catalog(): Catalog
   /** Connects to an upstream and reads its lists. Rejects with UpstreamFailure. */
@@ -86,7 +84,7 @@ function compareItems(before: CatalogServer | undefined, after: CatalogServer | 
 }
 
 export function createServers(options: ServersOptions): Servers {
-  const { registration, registry, readings, attempts, catalog, readOffer, targetOf, startTimes } = options
+  const { registration, registry, attempts, catalog, readOffer, targetOf, startTimes } = options
 
   const find = (name: string): CatalogServer => {
     const server = catalog().server(name)
@@ -113,7 +111,7 @@ export function createServers(options: ServersOptions): Servers {
     const stored = catalog().server(name)?.stored
     if (!stored || stored.negotiation !== null) return
     const offer = await read(caller, 'server.enable', stored)
-    await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
+    await registry.refresh(auditChange(caller, 'server.refresh', name), stored.id, offer, stored)
   }
 
   return {
@@ -131,7 +129,7 @@ export function createServers(options: ServersOptions): Servers {
       const atRequest = catalog().server(name)
       const offer = await read(caller, 'server.refresh', stored)
       const beforeWrite = catalog().server(name)
-      const written = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
+      const written = await registry.refresh(auditChange(caller, 'server.refresh', name), stored.id, offer, stored)
       const after = catalog().server(name)
       // a read in the background may have stored the same lists since the request
       const isStoredByOther = written.unchanged && after?.stored.id === stored.id

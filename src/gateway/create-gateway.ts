@@ -132,8 +132,8 @@ function createControlPlane(parts: GatewayParts) {
     activeCalls: connections.upstreams.countActiveCalls
   })
   const attempts = createAttempts(registry)
-  const { readings, rereadServer } = refresh
-  const { targetOf, readOffer, authorizations } = connections
+  const { readOffer, rereadServer } = refresh
+  const { targetOf, authorizations } = connections
   const { registration, signIns } = createRegistration({
     registry,
     attempts,
@@ -149,7 +149,6 @@ function createControlPlane(parts: GatewayParts) {
     servers: createServers({
       registration,
       registry,
-      readings,
       attempts,
       catalog,
       readOffer: rereadServer,

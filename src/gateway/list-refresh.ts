@@ -3,7 +3,6 @@ import { PRODUCT } from '../domain/product.ts'
 import type { UpstreamOffer } from '../registry/model/model.ts'
 import type { ServerListChange } from '../mcp/list-change-notifier.ts'
 import { createListChanges, isListChange } from '../upstream/watch/list-changes.ts'
-import { createReadingOrder, type ReadingOrder } from '../control/reading-order.ts'
 import { createRefresher, type Refresher } from '../control/refresher.ts'
 import { createSignal, type Signal } from '../lib/signal.ts'
 import type { Target } from '../upstream/transports.ts'
@@ -13,7 +12,8 @@ import type { UpstreamSide } from './upstream-side.ts'
 
 /** Reading of upstreams' lists: on request, after notifications, and at intervals. */
 export interface ListRefresh {
-  readonly readings: ReadingOrder
+  /** Reads the lists for a registration; like every read in order of its start. Rejects with UpstreamFailure. */
+  readOffer(target: Target): Promise<UpstreamOffer>
   readonly refresher: Refresher
   /**
    * Emitted after a requested read, whether or not it succeeded or found a difference, with the lists that the server had
@@ -40,12 +40,14 @@ export function createListRefresh(
   const { registry, config, log } = options
   const announcedListsRead = createSignal<[change: ServerListChange]>()
   const announcedLists = createListChanges()
-  const readings = createReadingOrder(registry, config.timeouts.databaseQueryMs)
+  /** Overlapping reads of one server, by this replica or others, are stored in the order in which they began. */
+  const inOrder = async (read: () => Promise<UpstreamOffer>): Promise<UpstreamOffer> => {
+    const number = await registry.beginRead()
+    return { ...(await read()), read: number }
+  }
   const readServer = (target: Target) =>
-    health.track(
-      target.name,
-      () => readings.read(() => connections.readOffer({ ...target, negotiation: null })),
-      contactFailure
+    inOrder(() =>
+      health.track(target.name, () => connections.readOffer({ ...target, negotiation: null }), contactFailure)
     )
   const refresher = createRefresher({
     intervalMs: config.refreshIntervalMs,
@@ -54,7 +56,7 @@ export function createListRefresh(
     read: (stored) => readServer(connections.targetOf(stored)),
     store(stored, offer) {
       const change = { actor: systemActor, action: 'server.refresh', target: stored.name }
-      return readings.store(change, stored, offer)
+      return registry.refresh(change, stored.id, offer, stored)
     },
     onRead(stored) {
       const { id, name } = stored
@@ -71,7 +73,7 @@ export function createListRefresh(
   })
   live.onChange('notify', () => refresher.reviewServers())
   return {
-    readings,
+    readOffer: (target) => inOrder(() => connections.readOffer(target)),
     refresher,
     announcedListsRead,
     // a person refreshes after updating a server: the next call must not get a session of the old version

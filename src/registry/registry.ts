@@ -88,7 +88,13 @@ import {
 import { createGrantReader, createOAuthGrantRepository } from './repositories/oauth-grants.ts'
 import { createPrincipalRepository } from './repositories/principals.ts'
 import type { ConnectionConfig } from './repositories/server-rows.ts'
-import { tryStartRefresh, createServerRepository, hasPlainSecrets, readConfigs } from './repositories/servers.ts'
+import {
+  nextListRead,
+  tryStartRefresh,
+  createServerRepository,
+  hasPlainSecrets,
+  readConfigs
+} from './repositories/servers.ts'
 import { openStore, type Store, type StoreOptions } from './store/store.ts'
 import { scheduleVacuum } from './store/vacuum.ts'
 import { AppError } from '../lib/errors.ts'
@@ -154,7 +160,12 @@ export interface Registry {
    * nothing is changed; if it changes nothing, there is no audit row and no new version.
    */
   write<T>(change: Change, work: (tx: Transaction) => Promise<T>): Promise<T>
-  /** Runs `tx.servers.refresh` in its own write. */
+  /** Returns the number of a read of an upstream's lists that begins now (UpstreamOffer.read). */
+  beginRead(): Promise<string>
+  /**
+   * Runs `tx.servers.refresh` in its own write. Resolves when the catalog has these lists or later ones, whichever
+   * replica stored them.
+   */
   refresh(change: Change, id: string, offer: UpstreamOffer, expected?: ConnectionConfig): Promise<ListDifference>
   /**
    * Returns true if no replica has started a background refresh of the server in the last `withinMs` milliseconds; the
@@ -417,15 +428,21 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     if (version !== undefined) await sync.waitForVersion(version, queryTimeoutMs)
     return result
   }
+  const catchUp = async () => {
+    const version = await withErrorTranslation(() => readVersion(db))
+    await sync.waitForVersion(version, queryTimeoutMs)
+  }
   return {
     write,
-    refresh: (change, id, offer, expected) => write(change, (tx) => tx.servers.refresh(id, offer, expected)),
+    beginRead: () => withErrorTranslation(() => nextListRead(db)),
+    async refresh(change, id, offer, expected) {
+      const difference = await write(change, (tx) => tx.servers.refresh(id, offer, expected))
+      if (difference.unchanged) await catchUp()
+      return difference
+    },
     tryStartRefresh: (id, withinMs) => withErrorTranslation(() => tryStartRefresh(db, id, withinMs)),
     follow: (...followers) => withErrorTranslation(() => sync.follow(...followers)),
-    async catchUp() {
-      const version = await withErrorTranslation(() => readVersion(db))
-      await sync.waitForVersion(version, queryTimeoutMs)
-    },
+    catchUp,
     decryptSecrets: (server) => reportingUnreadable(server, () => decryptSecrets(keys, server)),
     decryptLocks: (group) => reportingUnreadable(group, () => decryptLocks(keys, group)),
     configs: (reader) =>

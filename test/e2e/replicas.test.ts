@@ -3,15 +3,21 @@ import { test, type TestContext } from 'node:test'
 import { engines, freshDatabase, tempDir } from '../store.ts'
 import { startGateway, type Gateway } from './harness.ts'
 import { until } from '../until.ts'
-import { registrationOf, startUpstream } from './upstream.ts'
+import { registrationOf, sendResult, startUpstream } from './upstream.ts'
 
 const skip = engines.includes('postgres') ? false : 'no PostgreSQL'
 
-async function startTwo(t: TestContext): Promise<[Gateway, Gateway]> {
+/** Returns a function that starts a replica on a database of its own. */
+async function replicaStarter(t: TestContext): Promise<(env?: Record<string, string>) => Promise<Gateway>> {
   const databaseUrl = await freshDatabase(t)
   // replicas share the encryption key
-  const env = { TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
-  const start = async () => startGateway(t, { place: { databaseUrl, dataDir: await tempDir(t) }, env })
+  const key = { TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
+  return async (env = {}) =>
+    startGateway(t, { place: { databaseUrl, dataDir: await tempDir(t) }, env: { ...key, ...env } })
+}
+
+async function startTwo(t: TestContext): Promise<[Gateway, Gateway]> {
+  const start = await replicaStarter(t)
   return Promise.all([start(), start()])
 }
 
@@ -83,3 +89,32 @@ test(
     await until('the other replica to refuse it', async () => (await ping(b)) === 404)
   }
 )
+
+test('lists that one replica read earlier do not replace those that the other read later', { skip }, async (t) => {
+  const named = (name: string) => ({ tools: [{ name, inputSchema: { type: 'object' } }] })
+  let held: (() => void) | undefined
+  let lists = 'served'
+  const upstream = await startUpstream(t, 'alpha', {
+    onRequest(message, response) {
+      if (message.method !== 'tools/list') return false
+      const answer = named(lists === 'held' ? 'old' : lists)
+      if (lists === 'held') held = () => sendResult(response, message, answer)
+      else sendResult(response, message, answer)
+      return true
+    }
+  })
+  const start = await replicaStarter(t)
+  const a = await start({ TOWPATH_REFRESH_INTERVAL_MS: '0' })
+  await a.register(registrationOf('alpha', upstream))
+  lists = 'held'
+  const b = await start()
+  await until('the other replica to read the lists', () => held !== undefined)
+  lists = 'new'
+  assert.equal((await a.post('/api/v0/servers/alpha/refresh')).status, 200)
+  held!()
+  // takes longer than what is left of the held read
+  for (let times = 0; times < 5; times++) assert.equal((await b.post('/api/v0/servers/alpha/refresh')).status, 200)
+  for (const replica of [a, b]) assert.deepEqual(await namesOf(replica, '/api/v0/tools'), ['alpha__new'])
+  const { body } = await a.get('/api/v0/audit?action=server.refresh')
+  assert.equal(body.entries.length, 1, 'the held lists were never stored')
+})

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fingerprintOf } from '../../src/domain/definitions/canonical.ts'
 import type { UpstreamOffer } from '../../src/registry/model/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
-import { engines, freshPlace, startRegistry } from '../store.ts'
+import { engines, freshDatabase, freshPlace, startRegistry, tempDir } from '../store.ts'
 import { administer } from '../templates.ts'
 import { change, follow, httpServer, offerOf, tool } from './registry-helpers.ts'
 
@@ -209,6 +209,29 @@ for (const engine of engines) {
     assert.notEqual(latest().version, version)
   })
 
+  test(`lists that were read earlier are not stored over later ones, whether or not these differ (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const [earliest, first, early, late, last] = await Promise.all(
+      [1, 2, 3, 4, 5].map(() => registry.beginRead())
+    ).then((numbers) => numbers.toSorted((a, b) => Number(a) - Number(b)))
+    const offer = (read: string | undefined, text: string) => ({ ...offerOf([tool('a', text)]), read: read! })
+    const id = await createWith(registry, offer(first, 'old'))
+    const read = (number: string | undefined, text: string) =>
+      registry.refresh(change('server.refresh', 'time'), id, offer(number, text))
+    const isStored = (text: string) => latest().servers[0]!.items[0]!.definition === tool('a', text).definition
+
+    assert.equal((await read(earliest, 'before the registration')).unchanged, true)
+    assert.ok(isStored('old'))
+    const { version } = latest()
+    assert.equal((await read(late, 'old')).unchanged, true)
+    assert.equal((await read(early, 'between')).unchanged, true)
+    assert.equal(latest().version, version)
+    assert.ok(isStored('old'))
+    assert.equal((await read(last, 'new')).unchanged, false)
+    assert.ok(isStored('new'))
+  })
+
   test(`a new negotiation is stored, also without new lists (${engine})`, async (t) => {
     const registry = await startRegistry(t, await freshPlace(t, engine))
     const { latest } = await follow(registry)
@@ -324,3 +347,24 @@ test('lists of megabytes are compared without holding the event loop', async (t)
   clearInterval(timer)
   assert.ok(longestMs < wholeMs / 2, `held for ${longestMs} ms, of ${wholeMs} ms`)
 })
+
+test(
+  'a re-read of lists that another replica has just stored ends when this replica serves them',
+  { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' },
+  async (t) => {
+    const databaseUrl = await freshDatabase(t)
+    const dataDir = await tempDir(t)
+    const start = () => startRegistry(t, { databaseUrl, dataDir })
+    const [here, there] = [await start(), await start()]
+    const { latest } = await follow(here)
+    await follow(there)
+    const id = await createWith(here, offerOf([tool('a', '0')]))
+    for (let round = 1; round <= 20; round++) {
+      const offer = offerOf([tool('a', `${round}`)])
+      const refresh = (registry: Registry) => registry.refresh(change('server.refresh', 'time'), id, offer)
+      await refresh(there)
+      assert.equal((await refresh(here)).unchanged, true)
+      assert.equal(latest().servers[0]!.items[0]!.definition, offer.items[0]!.definition)
+    }
+  }
+)

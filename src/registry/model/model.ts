@@ -110,6 +110,8 @@ export interface UpstreamOffer {
   readonly items: readonly OfferedItem[]
   /** Absent if every listed item can be stored */
   readonly leftOut?: LeftOut | undefined
+  /** Number from Registry.beginRead, higher for reads that began later; absent: the offer is stored in any case */
+  readonly read?: string
   /** Durations for diagnostics, not stored; absent if not measured */
   readonly timings?: DiscoveryTimings
 }

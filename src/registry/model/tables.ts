@@ -52,6 +52,8 @@ export interface Tables {
     updated_at: ColumnType<Date, never, RawBuilder<Date>>
     /** Start of the last background refresh of the upstream's lists */
     refresh_begun_at: ColumnType<Date | null, never, Date>
+    /** Number of the read that the stored lists come from (UpstreamOffer.read); null: before all others */
+    list_read: ColumnType<string | null, string | null | undefined, string | null>
     /** Why the lists have not been read; null if they have */
     save_failure: ColumnType<string | null, string | null | undefined, string | null>
     /** End of the time in which contents of calls are recorded */

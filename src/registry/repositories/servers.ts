@@ -72,8 +72,9 @@ export const createServerRepository = (context: WriteContext) => ({
   setRecording: (name: string, minutes: number) => setRecording(context, name, minutes),
 
   /**
-   * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
-   * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration no longer equals `expected`.
+   * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Changes nothing if only
+   * `checkedAt` or `listTtlMs` differ, if the server is gone, if its configuration no longer equals `expected`, or if a
+   * read that began later is stored already, by this replica or another.
    */
   refresh: (id: string, offer: UpstreamOffer, expected?: ConnectionConfig) => storeRefresh(context, id, offer, expected)
 })
@@ -93,6 +94,7 @@ const columns = (context: WriteContext, id: string, config: ServerConfig, offer:
   ...configColumns(context, id, config),
   negotiation: JSON.stringify(offer.negotiation),
   left_out: leftOutText(offer),
+  list_read: offer.read ?? null,
   save_failure: null
 })
 
@@ -278,6 +280,18 @@ async function setServerEnabled({ db, version, recordEffect }: WriteContext, nam
   return { changed, tools, prompts }
 }
 
+/** Returns true, and records the number of the read, unless the server's stored lists come from a later read. */
+async function isLatestRead(db: Db, id: string, { read }: UpstreamOffer): Promise<boolean> {
+  if (read === undefined) return true
+  const { numUpdatedRows } = await db
+    .updateTable('servers')
+    .set({ list_read: read })
+    .where('id', '=', id)
+    .where(({ eb, or }) => or([eb('list_read', 'is', null), eb('list_read', '<=', read)]))
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}
+
 const refreshColumns = [...serverColumns, 'left_out'] as const
 
 async function storeRefresh(
@@ -289,6 +303,7 @@ async function storeRefresh(
   const { db, keys, version, recordEffect } = context
   const row = await db.selectFrom('servers').select(refreshColumns).where('id', '=', id).executeTakeFirst()
   if (!row || (expected && !isSameConfig(row, expected))) return noDifference
+  if (!(await isLatestRead(db, id, offer))) return noDifference
   const stored = await storeItems(context, id, offer)
   const { before, after, added, removed, changed } = stored
   const sameNegotiation = isSameNegotiation(row.negotiation, offer.negotiation)
@@ -357,4 +372,10 @@ export async function tryStartRefresh(db: Db, id: string, withinMs: number): Pro
     )
     .executeTakeFirstOrThrow()
   return numUpdatedRows > 0n
+}
+
+/** Returns the number of a read of lists that begins now; all later numbers are higher, those of other replicas too. */
+export async function nextListRead(db: Db): Promise<string> {
+  const { rows } = await sql<{ read: string }>`select nextval('list_reads')::text as read`.execute(db)
+  return rows[0]!.read
 }
