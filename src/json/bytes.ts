@@ -18,6 +18,7 @@ import { isInScanBuffer, scanEndOfString } from './scan.ts'
 import {
   pushBounded,
   type JsonLimits,
+  type KeyPath,
   readKey,
   syntaxError,
   tooDeep,
@@ -179,19 +180,29 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: ByteLimits, co
   }
 }
 
-/**
- * Does the same as `members` of `json.ts` on bytes; keys have one character per byte. The key path has at most one key.
- * Throws JsonError.
- */
+/** Does the same as `members` of `json.ts` on bytes; keys have one character per byte. Throws JsonError. */
 export const membersOfBytes = (
   bytes: Buffer,
   at = 0,
   limits: ByteLimits = defaultLimits,
-  [onPath]: readonly [key?: string] = []
-): Member[] => readMembers(bytes, skipSpaceBytes(bytes, at), limits, { elements: 0 }, onPath)
+  path: KeyPath = []
+): Member[] => readMembers(bytes, skipSpaceBytes(bytes, at), limits, { elements: 0 }, path)
 
-/** Parses the members of one object. `onPath`: key whose object is parsed too. */
-function readMembers(bytes: Buffer, at: number, limits: ByteLimits, count: Count, onPath?: string): Member[] {
+/** Returns the offset after the object at `start` that contains these members. */
+export const endOfMembers = (bytes: Buffer, start: number, found: readonly Member[]): number =>
+  skipSpaceBytes(bytes, found.at(-1)?.end ?? start + 1) + 1
+
+/** Does the same as `wholeMembers` of `json.ts` on bytes. Throws JsonError. */
+export function wholeMembersOfBytes(bytes: Buffer, limits: ByteLimits, path: KeyPath): Member[] {
+  const found = membersOfBytes(bytes, 0, limits, path)
+  const end = skipSpaceBytes(bytes, endOfMembers(bytes, skipSpaceBytes(bytes, 0), found))
+  if (end !== bytes.length) throw syntaxError(end)
+  return found
+}
+
+/** Parses the members of one object. The object of the first key of `path` is parsed too. */
+function readMembers(bytes: Buffer, at: number, limits: ByteLimits, count: Count, path: KeyPath): Member[] {
+  const [onPath, ...rest] = path
   if (bytes[at] !== OPEN_OBJECT) throw syntaxError(at)
   const found: Member[] = []
   let i = skipSpaceBytes(bytes, at + 1)
@@ -203,10 +214,8 @@ function readMembers(bytes: Buffer, at: number, limits: ByteLimits, count: Count
     const key = readKey(bytes.toString('latin1', keyStart, keyEnd))
     const isOnPath = key === onPath && bytes[start] === OPEN_OBJECT
     if (isOnPath && limits.depth === 0) throw tooDeep(limits)
-    const own = isOnPath ? readMembers(bytes, start, { ...limits, depth: limits.depth - 1 }, count) : undefined
-    const end = own
-      ? skipSpaceBytes(bytes, own.at(-1)?.end ?? start + 1) + 1
-      : skipValueBytes(bytes, start, limits, count)
+    const own = isOnPath ? readMembers(bytes, start, { ...limits, depth: limits.depth - 1 }, count, rest) : undefined
+    const end = own ? endOfMembers(bytes, start, own) : skipValueBytes(bytes, start, limits, count)
     pushBounded(found, { key, keyStart, start, end, members: own }, limits.members)
     i = skipSpaceBytes(bytes, end)
     if (bytes[i] === CLOSE_OBJECT) return found

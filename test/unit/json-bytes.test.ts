@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { JsonError, MAX_DEPTH, MAX_MEMBERS, elements, members, skipValue } from '../../src/json/json.ts'
+import {
+  JsonError,
+  MAX_DEPTH,
+  MAX_MEMBERS,
+  elements,
+  type Member,
+  members,
+  skipValue,
+  wholeMembers
+} from '../../src/json/json.ts'
 import { type Message, quickResult, readMessage } from '../../src/upstream/transport/message.ts'
-import { membersOfBytes, skipValueBytes } from '../../src/json/bytes.ts'
+import { membersOfBytes, skipValueBytes, wholeMembersOfBytes } from '../../src/json/bytes.ts'
 
 const everyLimits = [
   { depth: MAX_DEPTH, elements: Infinity },
@@ -65,6 +74,79 @@ test('bytes are read as the text is, whole and cut at every place', () => {
         )
       }
     }
+  }
+})
+
+test('members of bytes are those of the text, with the objects on the path, whole and cut at every place', () => {
+  const path = ['result', 'result']
+  const objects = [
+    ...texts.filter((text) => text.trimStart().startsWith('{')),
+    ...texts.map((text) => `{"result":{"result":${text || 'null'},"é":[1]},"id":"ü"} `),
+    ...texts.map((text) => ` {"id":1,"result":${text || 'null'},"result":{"\\u0072esult":{"result":{}}}}`),
+    '{"result":{"result":{"result":{"result":{}}}}} x',
+    '{"result":[{"result":{}}]}'
+  ]
+  const read = (run: () => readonly Member[]) => {
+    try {
+      return run()
+    } catch (error) {
+      assert.ok(error instanceof JsonError)
+      return error.problem
+    }
+  }
+  for (const text of objects) {
+    const bytes = Buffer.from(text)
+    const step = bytes.length > 100 ? 13 : 1
+    for (let length = bytes.length; length >= 0; length -= step) {
+      const part = bytes.subarray(0, length)
+      for (const limits of [...everyLimits, { ...everyLimits[0]!, members: 2 }]) {
+        const expected = read(() => wholeMembers(part.toString('latin1'), limits, path))
+        assert.deepEqual(
+          read(() => wholeMembersOfBytes(part, limits, path)),
+          expected,
+          part.toString().slice(0, 80)
+        )
+      }
+    }
+  }
+})
+
+test('a large message is read as a small one is, whatever it is', () => {
+  const pad = (count: number) => JSON.stringify('x'.repeat(count))
+  const layouts: readonly ((filler: string) => string)[] = [
+    (filler) => `{"jsonrpc":"2.0","id":"ü","result":{"é":"é","filler":${filler},"result":{"a":1}}}`,
+    (filler) => `{"id":1,"result":{"resultType":"complete"},"filler":${filler},"jsonrpc":"2.0"}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m","data":${filler}}}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"m","data":${filler}}}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"error":[],"filler":${filler}}`,
+    (filler) => `{"jsonrpc":"2.0","method":"notifications/é","params":{"a":"ü","filler":${filler}}}`,
+    (filler) => `{"jsonrpc":"2.0","method":"m","id":"ü","params":{"filler":${filler}}}`,
+    (filler) => `{"jsonrpc":"2.0","method":"m","id":1,"filler":${filler}}`,
+    (filler) => `{"jsonrpc":"2.0","method":"m","params":[${filler}]}`,
+    (filler) => `{"jsonrpc":"2.0","method":"m","params":{"a":1,"filler":${filler},"a":2}}`,
+    (filler) => `{"jsonrpc":"2.0","method":1,"filler":${filler}}`,
+    (filler) => `{"jsonrpc":"2.0","id":{},"method":"m","filler":${filler}}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"result":[${filler}]}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"result":{"filler":${filler},"a":1,"a":2}}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"result":{},"error":{},"filler":${filler}}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"filler":${filler}}`,
+    (filler) => `{"jsonrpc":"1.0","id":1,"result":{},"filler":${filler}}`,
+    (filler) => `{"jsonrpc":"2.0","id":1,"result":{"filler":${filler}}} x`
+  ]
+  const read = (text: string, filler: string): string => {
+    const short = (part: string) => part.replaceAll(filler, '*')
+    try {
+      const message = readMessage(Buffer.from(text))
+      if (message.kind !== 'answer') return short(JSON.stringify({ ...message, params: short(message.params) }))
+      const { kind, body } = message.answer
+      return JSON.stringify([message.id, kind, short(body.toString()), kind === 'result' && body.valueOf('result')])
+    } catch (error) {
+      return (error as Error).message.replace(/position \d+/, 'a position')
+    }
+  }
+  for (const layout of layouts) {
+    const [small, large] = [pad(100), pad(100_000)].map((filler) => read(layout(filler), filler))
+    assert.equal(large, small, layout('*'))
   }
 })
 

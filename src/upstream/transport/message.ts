@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { membersOfBytes, skipSpaceBytes } from '../../json/bytes.ts'
+import { type ByteLimits, endOfMembers, membersOfBytes, wholeMembersOfBytes } from '../../json/bytes.ts'
+import { OPEN_OBJECT, QUOTE, CLOSE_OBJECT } from '../../json/characters.ts'
 import { checkText, HAS_CONTROL_SPACE, HAS_LETTER_ESCAPES, HAS_LONE_SURROGATES } from '../../json/text.ts'
 import {
   checkUnique,
@@ -9,6 +10,7 @@ import {
   type Member,
   members,
   skipSpace,
+  type Span,
   valueOf,
   wholeMembers
 } from '../../json/json.ts'
@@ -29,8 +31,6 @@ const RESULT = ',"result":{'
 const RESULT_FIRST = '{"result":{'
 const TAIL = ',"jsonrpc":"2.0","id":'
 const MARGIN = 128
-const OPEN_OBJECT = 123
-const CLOSE_OBJECT = 125
 
 /** Limit for each object that is listed: the list is garbage at once, and its collection blocks the event loop. */
 const MAX_OBJECT_MEMBERS = 10_000
@@ -52,7 +52,7 @@ const MAX_REQUEST_ELEMENTS = 100_000
 const MAX_ERROR_BYTES = 262_144
 const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS, members: MAX_OBJECT_MEMBERS }
 /** Limits for the parameters of a request or notification. */
-const paramLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_REQUEST_ELEMENTS, members: MAX_OBJECT_MEMBERS }
+const paramLimits: ByteLimits = { depth: MAX_DEPTH, elements: MAX_REQUEST_ELEMENTS, members: MAX_OBJECT_MEMBERS }
 /** Limits for text with line breaks and tabs, which are not allowed inside strings. */
 const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
 
@@ -106,9 +106,10 @@ function resultStart(head: string, id: string): number {
   return isFirst && head.startsWith(RESULT, HEAD.length + id.length) ? HEAD.length + id.length + RESULT.length - 1 : -1
 }
 
-/** Returns the offset after the object that contains these members. */
-function endOf(found: readonly Member[], start: number, skip: (at: number) => number): number {
-  return skip(found.at(-1)?.end ?? start + 1) + 1
+/** Returns the limits for parsing a large message as bytes; undefined if it must be parsed as a string. */
+function byteLimitsFor(bytes: Buffer, { depth, elements, members, isLoose, checksStrings }: JsonLimits) {
+  if (bytes.length <= LARGE_BYTES || isLoose || checksStrings) return undefined
+  return { depth, elements, members: members! } satisfies ByteLimits
 }
 
 /**
@@ -122,16 +123,17 @@ export function quickResult(
   { limits, mayEscapeLetters } = checkedBefore,
   pieces: BufferList = [bytes]
 ): Answer | null {
-  const isLarge = bytes.length > LARGE_BYTES && !limits.isLoose && !limits.checksStrings
+  const byteLimits = byteLimitsFor(bytes, limits)
+  const isLarge = byteLimits !== undefined
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null
   // counted from the result
   const depth = limits.depth - 1
   const found = isLarge
-    ? membersOfBytes(bytes, start, { depth, elements: limits.elements, members: limits.members! }, taskPath)
+    ? membersOfBytes(bytes, start, { ...byteLimits, depth }, taskPath)
     : members(head, start, { ...limits, depth }, taskPath)
-  const end = endOf(found, start, (at) => (isLarge ? skipSpaceBytes(bytes, at) : skipSpace(head, at)))
+  const end = isLarge ? endOfMembers(bytes, start, found) : skipSpace(head, found.at(-1)?.end ?? start + 1) + 1
   if (isLarge && bytes.length - end > MARGIN) return null
   // only the end of a large body is decoded to a string
   const text = isLarge ? bytes.toString('latin1', end) : head
@@ -149,9 +151,9 @@ export function quickResult(
   return { kind: 'result', body }
 }
 
-function isErrorObject(text: string, at: number): boolean {
-  if (text.charCodeAt(at) !== OPEN_OBJECT) return false
-  const found = members(text, at)
+function isErrorObject(text: string): boolean {
+  if (text.charCodeAt(0) !== OPEN_OBJECT) return false
+  const found = members(text)
   checkUnique(found)
   return /^-?\d{1,15}$/.test(valueOf(text, found, 'code') ?? '') && valueOf(text, found, 'message')?.[0] === '"'
 }
@@ -160,16 +162,19 @@ function isErrorObject(text: string, at: number): boolean {
 const isId = (id: string) => /^(?:"|-?\d)/.test(id)
 
 /** Reads a request or notification; `found` are the members of the message. */
-function readRequest(bytes: Buffer, text: string, found: readonly Member[]): Message {
+function readRequest(bytes: Buffer, text: string | undefined, found: readonly Member[]): Message {
   const at = (key: string) => found.find((each) => each.key === key)
   const [method, idAt] = [at('method')!, at('id')]
   const id = idAt && bytes.toString('utf8', idAt.start, idAt.end)
-  if (text[method.start] !== '"' || (id !== undefined && !isId(id))) throw notRpc()
+  if (bytes[method.start] !== QUOTE || (id !== undefined && !isId(id))) throw notRpc()
   const name = JSON.parse(bytes.toString('utf8', method.start, method.end)) as string
   const params = at('params')
-  if (params && text[params.start] !== '{') throw badResponse('sent parameters that are not an object')
+  if (params && bytes[params.start] !== OPEN_OBJECT) throw badResponse('sent parameters that are not an object')
   // a person must be shown the same value that the client parses, so members must not repeat
-  if (params) checkUnique(members(text, params.start, paramLimits))
+  if (params) {
+    const { start } = params
+    checkUnique(text === undefined ? membersOfBytes(bytes, start, paramLimits) : members(text, start, paramLimits))
+  }
   const paramsText = params ? bytes.toString('utf8', params.start, params.end) : '{}'
   return id === undefined
     ? { kind: 'notification', method: name, params: paramsText }
@@ -187,12 +192,20 @@ export function readMessage(
   { limits, mayEscapeLetters } = checkedBefore,
   pieces: BufferList = [bytes]
 ): Message {
-  const text = bytes.toString('latin1')
-  const found = wholeMembers(text, limits, resultPath)
+  const byteLimits = byteLimitsFor(bytes, limits)
+  const text = byteLimits ? undefined : bytes.toString('latin1')
+  const found = byteLimits
+    ? wholeMembersOfBytes(bytes, byteLimits, resultPath)
+    : wholeMembers(text!, limits, resultPath)
   checkUnique(found)
   const member = (key: string) => found.find((each) => each.key === key)
-  if (valueOf(text, found, 'jsonrpc') !== '"2.0"') throw notRpc()
-  const id = valueOf(text, found, 'id')
+  const slice = ({ start, end }: Span) => text?.slice(start, end) ?? bytes.toString('latin1', start, end)
+  const valueAt = (key: string) => {
+    const at = member(key)
+    return at && slice(at)
+  }
+  if (valueAt('jsonrpc') !== '"2.0"') throw notRpc()
+  const id = valueAt('id')
   const result = member('result')
   const error = member('error')
   if (member('method') && !result && !error) return readRequest(bytes, text, found)
@@ -202,7 +215,7 @@ export function readMessage(
   if (error && end - start > MAX_ERROR_BYTES) {
     throw new UpstreamFailure('too_large', `answered with an error of more than ${MAX_ERROR_BYTES} bytes`)
   }
-  if (result ? text.charCodeAt(start) !== OPEN_OBJECT : !isErrorObject(text, start)) {
+  if (result ? bytes[start] !== OPEN_OBJECT : !isErrorObject(slice({ start, end }))) {
     throw badResponse(`answered with ${result ? 'a result' : 'an error'} of the wrong shape`)
   }
   if (own && !limits.isLoose) checkUniqueOfResult(own)
@@ -210,7 +223,7 @@ export function readMessage(
   const isLarge = end - start > LARGE_BYTES && !limits.isLoose
   const body = isLarge
     ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
-    : Payload.ofLatin1(text.slice(start, end), known, mayEscapeLetters)
+    : Payload.ofLatin1(slice({ start, end }), known, mayEscapeLetters)
   return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }
 
