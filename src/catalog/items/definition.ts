@@ -10,6 +10,7 @@ import {
   skipString,
   type JsonLimits
 } from '../../json/json.ts'
+import { complete } from '../../lib/time-slice.ts'
 import type { Problem } from './left-out.ts'
 
 const strict: JsonLimits = { depth: MAX_DEPTH, elements: MAX_MEMBERS, checksStrings: true }
@@ -30,9 +31,13 @@ function jsonProblem(text: string): Problem | undefined {
   }
 }
 
+/** Keys that are compared in one step of `repeatedMember`: some milliseconds. */
+const KEYS_PER_STEP = 4_096
+
 /** Returns the first key that occurs twice in one object, at any depth. The text must be valid JSON. */
-function repeatedMember(text: string): string | undefined {
+function* repeatedMember(text: string): Generator<void, string | undefined> {
   const open: (Set<string> | null)[] = []
+  let count = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code === OPEN_OBJECT) open.push(new Set())
@@ -44,6 +49,7 @@ function repeatedMember(text: string): string | undefined {
     if (keys && text.charCodeAt(skipSpace(text, end)) === COLON) {
       const key = readKey(text, i, end)
       if (keys.size === keys.add(key).size) return key
+      if (++count % KEYS_PER_STEP === 0) yield
     }
     i = end - 1
   }
@@ -54,11 +60,15 @@ function repeatedMember(text: string): string | undefined {
  * Returns the problem of a definition that must not be sent to clients, if any. Duplicate keys are a problem because
  * parsers disagree on which value wins: clients must read the same definition that the gateway checked.
  */
-export function definitionProblem(text: string): Problem | undefined {
+export const definitionProblem = (text: string): Problem | undefined => complete(definitionProblemInSteps(text))
+
+/** Does the same as `definitionProblem`, in steps of some milliseconds for the largest definitions. */
+export function* definitionProblemInSteps(text: string): Generator<void, Problem | undefined> {
   if (text.charCodeAt(0) !== OPEN_OBJECT) return malformed('it is not a JSON object')
   const problem = jsonProblem(text)
   if (problem !== undefined) return problem
-  const repeated = repeatedMember(text)
+  yield
+  const repeated = yield* repeatedMember(text)
   return repeated === undefined ? undefined : malformed(`it repeats the member "${escapeText(repeated, 40)}"`)
 }
 

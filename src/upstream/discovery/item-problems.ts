@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { ItemKind } from '../../registry/model/model.ts'
-import { definitionProblem, notUtf8 } from '../../catalog/items/definition.ts'
-import { members, valueOf } from '../../json/json.ts'
+import { definitionProblemInSteps, notUtf8 } from '../../catalog/items/definition.ts'
+import { type Member, valueOf } from '../../json/json.ts'
 import type { Problem } from '../../catalog/items/left-out.ts'
 
 const MAX_NAME_BYTES = 256
@@ -23,13 +23,20 @@ const hasUri = (kind: ItemKind) => kind === 'resource' || kind === 'template' ||
 /** Returns the word for an item's name in messages. */
 const nameWord = (kind: ItemKind) => (hasUri(kind) ? 'URI' : 'name')
 
-/** Returns the limit that an item exceeds, undefined if none. `definition` is valid JSON. */
-export function limitProblem(name: string, definition: string, kind: ItemKind): Problem | undefined {
+/**
+ * Returns the limit that an item exceeds, undefined if none: checked before its text, which takes long for large items.
+ * `found`: members of `definition`, which may be invalid JSON.
+ */
+export function limitProblem(
+  name: string,
+  definition: string,
+  found: readonly Member[],
+  kind: ItemKind
+): Problem | undefined {
   const maxName = hasUri(kind) ? MAX_URI_BYTES : MAX_NAME_BYTES
   if (size(name) > maxName) {
     return { code: 'name_too_long', reason: `its ${nameWord(kind)} is longer than ${maxName} bytes` }
   }
-  const found = members(definition)
   if (size(valueOf(definition, found, 'description')) > MAX_DESCRIPTION_BYTES) {
     return tooLarge('its description', MAX_DESCRIPTION_BYTES)
   }
@@ -41,13 +48,16 @@ export function limitProblem(name: string, definition: string, kind: ItemKind): 
   return undefined
 }
 
+/** Returns the problem of an item that is too large to be read at all; undefined if it is not. */
+export const sizeProblem = (bytes: number): Problem | undefined =>
+  bytes > MAX_DEFINITION_BYTES ? tooLarge('it', MAX_DEFINITION_BYTES) : undefined
+
 /**
  * Returns the reason why the text of an item cannot be used, whatever its content; undefined if it is an object in
- * valid JSON.
+ * valid JSON. In steps of some milliseconds.
  */
-export function textProblem(bytes: Buffer, definition: string): Problem | undefined {
-  if (bytes.length > MAX_DEFINITION_BYTES) return tooLarge('it', MAX_DEFINITION_BYTES)
-  return isUtf8(bytes) ? definitionProblem(definition) : notUtf8
+export function* textProblem(bytes: Buffer, definition: string): Generator<void, Problem | undefined> {
+  return isUtf8(bytes) ? yield* definitionProblemInSteps(definition) : notUtf8
 }
 
 /** Problem of the second of two items with the same name. */

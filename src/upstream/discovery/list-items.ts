@@ -6,7 +6,7 @@ import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model/model.
 import { shapeProblem } from '../../catalog/items/item-shape.ts'
 import { canonicalUri } from '../../catalog/items/skill-entry.ts'
 import { createLeftOut, type LeftOutList, type Problem } from '../../catalog/items/left-out.ts'
-import { JsonError, members, skipSpace, skipValue, valueOf } from '../../json/json.ts'
+import { JsonError, type Member, members, skipSpace, skipValue, valueOf } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { withoutLoneSurrogates } from '../../json/surrogates.ts'
 import { createTimeSlice } from '../../lib/time-slice.ts'
@@ -15,7 +15,7 @@ import { Call, methodNotFound, type Answer, type Sink } from '../transport/call.
 import type { Connection } from '../transport/connection.ts'
 import { UpstreamFailure, badResponse } from '../../protocol/upstream-failure.ts'
 import { cleanText, looseLimits, readError, toFailure } from '../transport/message.ts'
-import { limitProblem, textProblem, duplicateProblem } from './item-problems.ts'
+import { limitProblem, sizeProblem, textProblem, duplicateProblem } from './item-problems.ts'
 
 /**
  * Capabilities to declare for reading lists, as JSON text: some servers show tools and interfaces only to clients that
@@ -147,15 +147,20 @@ function tryParse(json: string | undefined): unknown {
   }
 }
 
-/** Returns the name in a definition, which may be invalid JSON; undefined if there is no usable name. */
-function readName(definition: string, key: string): string | undefined {
+/** Returns the members of a definition, which may be invalid JSON; none if they cannot be told. */
+function looseMembers(definition: string): readonly Member[] {
   try {
-    const value = tryParse(valueOf(definition, members(definition, 0, looseLimits), key))
-    return typeof value === 'string' && value !== '' && !/\0|\p{Surrogate}/u.test(value) ? value : undefined
+    return definition.startsWith('{') ? members(definition, 0, looseLimits) : []
   } catch (error) {
-    if (error instanceof JsonError) return undefined
+    if (error instanceof JsonError) return []
     throw error
   }
+}
+
+/** Returns the name in a definition; undefined if there is no usable name. */
+function readName(definition: string, found: readonly Member[], key: string): string | undefined {
+  const value = tryParse(valueOf(definition, found, key))
+  return typeof value === 'string' && value !== '' && !/\0|\p{Surrogate}/u.test(value) ? value : undefined
 }
 
 const tooMany = (list: ListKind): Problem => ({ code: 'too_many', reason: `more than ${maxOf(list)} are listed` })
@@ -172,20 +177,27 @@ function createCollection(list: ListKind, warn: (text: string) => void, leftOutL
     const label = name === undefined ? '' : ` "${cleanText(name)}"`
     if (++leftOutCount <= MAX_WARNINGS) warn(`${list.kind}${label} of the upstream is left out: ${problem.reason}`)
   }
-  const addItem = (bytes: Buffer) => {
+  /** Adds an item in steps: the largest one takes tens of milliseconds. */
+  function* addItem(bytes: Buffer): Generator<void> {
     const text = bytes.toString()
-    const isObject = text.startsWith('{')
-    const name = isObject ? readName(text, list.key) : undefined
-    const broken = isObject ? textProblem(bytes, text) : undefined
+    const found = looseMembers(text)
+    const name = readName(text, found, list.key)
+    const tooLarge =
+      sizeProblem(bytes.length) ?? (name === undefined ? undefined : limitProblem(name, text, found, list.kind))
+    if (tooLarge !== undefined) return leaveOut(name, tooLarge)
+    yield
+    const broken = text.startsWith('{') ? yield* textProblem(bytes, text) : undefined
     if (broken !== undefined) return leaveOut(name, broken)
     if (name === undefined) {
       return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
     }
     const key = (list.kind === 'skill' ? canonicalUri(name) : undefined) ?? name
     if (names.has(key)) return leaveOut(name, duplicateProblem(list.kind))
+    yield
     const definition = withoutLoneSurrogates(text)
-    const problem = limitProblem(name, definition, list.kind) ?? shapeProblem(list.kind, definition)
+    const problem = shapeProblem(list.kind, definition)
     if (problem !== undefined) return leaveOut(name, problem)
+    yield
     if (items.size === maxOf(list)) return leaveOut(name, tooMany(list))
     names.add(key)
     const item = { kind: list.kind, name, definition }
@@ -197,9 +209,9 @@ function createCollection(list: ListKind, warn: (text: string) => void, leftOutL
     get isFull() {
       return items.size === maxOf(list) || inspected > MAX_ELEMENTS
     },
-    /** Adds one raw element of the list. Returns false once no more elements are inspected. */
-    add(bytes: Buffer): boolean {
-      if (++inspected <= MAX_ELEMENTS) addItem(bytes)
+    /** Adds one raw element of the list, in steps. Returns false once no more elements are inspected. */
+    *add(bytes: Buffer): Generator<void, boolean> {
+      if (++inspected <= MAX_ELEMENTS) yield* addItem(bytes)
       else leaveOut(undefined, tooMany(list))
       return inspected <= MAX_ELEMENTS
     },
@@ -218,22 +230,26 @@ const isTtl = (value: unknown): value is number => Number.isSafeInteger(value) &
 
 /**
  * Adds the items of one page; an unusable item does not affect the others. Returns the cursor of the next page,
- * undefined if there is none.
+ * undefined if there is none. Each page waits for its turn: many short ones cost as much as a long one.
  */
 async function readPage(
   { body }: Answer,
   { member, method }: ListKind,
-  add: (item: Buffer) => boolean,
+  add: (item: Buffer) => Generator<void, boolean>,
   totals: ListTotals
 ): Promise<string | undefined> {
+  const slice = createTimeSlice()
+  await slice.next()
   const text = body.latin1
   // found loosely when the message was read
   const found = body.latin1Members
   const list = found.findLast(({ key }) => key === member)
   if (!list || text[list.start] !== '[') throw badResponse(`answered ${method} without "${member}"`)
-  const slice = createTimeSlice()
   for (const item of elementsOf(text, list.start)) {
-    if (!add(Buffer.from(item, 'latin1'))) break
+    const steps = add(Buffer.from(item, 'latin1'))
+    let step = steps.next()
+    for (; !step.done; step = steps.next()) if (slice.isOver) await slice.next()
+    if (!step.value) break
     if (slice.isOver) await slice.next()
   }
   const ttlMs = tryParse(valueOf(text, found, 'ttlMs'))
