@@ -3,7 +3,7 @@ import { noop } from '../lib/noop.ts'
 import type { Quota } from '../lib/quota.ts'
 
 /** Milliseconds per event-loop turn in which requests start; beyond it they wait for a later turn. */
-const SLICE_MS = 4
+const SLICE_MS = 2
 /** Requests that start in one turn at most. Their steps are queued ahead; an idle one takes less than 1 µs. */
 const STEPS = 32
 /** Least cost of a request, so that a principal is charged for requests that take less than the clock shows. */
@@ -32,7 +32,7 @@ interface Principal {
 
 /**
  * Order in which requests start while the event loop is late. One turn of the loop reads all readable sockets, so the
- * requests that one caller sends at once would all start before the next caller's. Beyond 4 ms per turn, requests wait,
+ * requests that one caller sends at once would all start before the next caller's. Beyond 2 ms per turn, requests wait,
  * and the principal that has used the least time is served first (start-time fair queueing).
  */
 export interface RequestTurns {

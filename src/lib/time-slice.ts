@@ -1,6 +1,6 @@
 import { createTurnQueue, type TurnQueue } from './turn-queue.ts'
 
-const SLICE_MS = 2
+const SLICE_MS = 1
 
 /** Lets a long loop share the event loop: `if (slice.isOver) await slice.next()` after each step. */
 export interface TimeSlice {
@@ -11,7 +11,7 @@ export interface TimeSlice {
 }
 
 /** Queue of all long loops of the process: however many run at once, a turn of the event loop has one slice of them. */
-const allLoops = createTurnQueue()
+const allLoops = createTurnQueue({ passes: 3 })
 
 /** Begins a slice of the event loop's time. Tests give another `now` than `performance.now`, and another queue. */
 export function createTimeSlice(now: () => number = () => performance.now(), loops: TurnQueue = allLoops): TimeSlice {

@@ -4,18 +4,43 @@ export interface TurnQueue {
   next(): Promise<void>
 }
 
+export interface TurnQueueOptions {
+  /**
+   * Turns of the event loop that pass between two steps while other work makes them long: the steps then delay the other
+   * work of fewer turns. Default: 0.
+   */
+  readonly passes?: number
+  /** Tests replace it. */
+  readonly now?: () => number
+}
+
+/** Milliseconds from the start of a step to the next turn, beyond which that turn had other work too. */
+const BUSY_MS = 3
+
 /** Creates an empty queue. */
-export function createTurnQueue(): TurnQueue {
+export function createTurnQueue({ passes = 0, now = () => performance.now() }: TurnQueueOptions = {}): TurnQueue {
   const waiting: (() => void)[] = []
+  let passed = 0
+  let last = -Infinity
   const runNext = () => {
-    waiting.shift()?.()
+    const at = now()
+    const isBusy = at - last > BUSY_MS
+    last = at
+    if (isBusy && passed < passes) passed++
+    else {
+      passed = 0
+      waiting.shift()?.()
+    }
     if (waiting.length > 0) setImmediate(runNext)
   }
   return {
     next: () =>
       new Promise((resolve) => {
         waiting.push(resolve)
-        if (waiting.length === 1) setImmediate(runNext)
+        if (waiting.length > 1) return
+        // the first step after a pause has nothing to give way to
+        last = now()
+        setImmediate(runNext)
       })
   }
 }

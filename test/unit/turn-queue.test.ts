@@ -34,6 +34,27 @@ test('a turn queue that has become empty takes steps again', async () => {
   await queue.next()
 })
 
+test('SR-H2 a turn queue gives way to other work for some turns while that makes them long, and never for ever', async () => {
+  let time = 0
+  const queue = createTurnQueue({ passes: 3, now: () => time })
+  const turnsOf = async (msPerTurn: number) => {
+    let turns = 0
+    const count = () => {
+      turns++
+      time += msPerTurn
+      counting = setImmediate(count)
+    }
+    let counting = setImmediate(count)
+    for (let step = 0; step < 10; step++) await queue.next()
+    clearImmediate(counting)
+    return turns
+  }
+  const idle = await turnsOf(0)
+  assert.ok(idle <= 21, `${idle} turns, of which nothing was long`)
+  const busy = await turnsOf(10)
+  assert.ok(busy >= 30 && busy <= 61, `${busy} turns, of which each was long`)
+})
+
 test('large bodies of two endpoints share one queue: no turn of the event loop passes on two', async (t) => {
   const app = Fastify()
   t.after(() => app.close())
