@@ -34,13 +34,88 @@ const swaggerUiFiles = (): Plugin => ({
   }
 })
 
+/** A package that another one loads at once and uses later, or never. */
+interface LateLoad {
+  readonly file: string
+  /** Statement that loads it */
+  readonly declared: string
+  /** The one place that uses it, and the same with a `require` of its own */
+  readonly used: string
+  readonly instead: string
+}
+
+const ajv = '@fastify/ajv-compiler'
+/** Together these take a tenth of a start. */
+const lateLoads: readonly LateLoad[] = [
+  {
+    file: `${ajv}/lib/validator-compiler.js`,
+    declared: "const Ajv = require('ajv').default",
+    used: 'new Ajv(',
+    instead: "new (require('ajv').default)("
+  },
+  {
+    file: `${ajv}/lib/validator-compiler.js`,
+    declared: "const AjvJTD = require('ajv/dist/jtd')",
+    used: 'new AjvJTD(',
+    instead: "new (require('ajv/dist/jtd'))("
+  },
+  {
+    file: `${ajv}/standalone.js`,
+    declared: "const standaloneCode = require('ajv/dist/standalone').default",
+    used: '= standaloneCode(',
+    instead: "= require('ajv/dist/standalone').default("
+  },
+  {
+    file: '@fastify/fast-json-stringify-compiler/standalone.js',
+    declared: "const fastJsonStringify = require('fast-json-stringify')",
+    used: 'return fastJsonStringify(',
+    instead: "return require('fast-json-stringify')("
+  },
+  {
+    file: '@fastify/static/index.js',
+    declared: "const { glob } = require('glob')",
+    used: 'await glob(',
+    instead: "await require('glob').glob("
+  },
+  {
+    file: 'type-is/index.js',
+    declared: "var mime = require('mime-types')",
+    used: '? mime.lookup(',
+    instead: "? require('mime-types').lookup("
+  }
+]
+
+/** Moves these loads to where they are used. Fails if a package was changed, so that the list is kept up to date. */
+const loadLate = (): Plugin => {
+  const done = new Set<LateLoad>()
+  return {
+    name: 'load-late',
+    transform(code, id) {
+      const here = lateLoads.filter(({ file }) => id.replaceAll('\\', '/').endsWith(`/node_modules/${file}`))
+      let changed = code
+      for (const load of here) {
+        const { file, declared, used, instead } = load
+        for (const part of [declared, used])
+          if (code.split(part).length !== 2) this.error(`${file} does not have \`${part}\` once`)
+        changed = changed.replace(declared, '').replace(used, instead)
+        done.add(load)
+      }
+      return here.length === 0 ? null : { code: changed, map: null }
+    },
+    buildEnd() {
+      const left = lateLoads.filter((load) => !done.has(load)).map(({ file }) => file)
+      if (left.length > 0) this.error(`no longer bundled: ${left.join(', ')}`)
+    }
+  }
+}
+
 /**
  * The server and the command line with the packages that they use, in a few files: to find and read a thousand takes
  * half of a start. `import()` stays what loads a part later. Names and lines are kept, for whoever reads a stack.
  */
 export default defineConfig({
   publicDir: false,
-  plugins: [statedLicences(), swaggerUiFiles()],
+  plugins: [loadLate(), statedLicences(), swaggerUiFiles()],
   ssr: { target: 'node', noExternal: true, external },
   build: {
     ssr: true,

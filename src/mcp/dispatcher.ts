@@ -1,4 +1,6 @@
 import type { CurrentScopes } from '../catalog/scope.ts'
+import { LARGE_BYTES } from '../json/payload.ts'
+import { createTimeSlice } from '../lib/time-slice.ts'
 import { decode, isBatch, readMessage, type Message } from '../protocol/jsonrpc.ts'
 import { openBatch, readBatch, type InboundLimits } from './batches/batch.ts'
 import { dispatchBatchMessages } from './batches/batch-dispatch.ts'
@@ -38,9 +40,22 @@ export class Dispatcher {
   }
 
   post(http: HttpContext, reply: HttpReply, body: Buffer): Promise<void> | void {
+    if (body.length > LARGE_BYTES) return this.#postLarge(http, reply, body)
     const text = decode(body)
     if (isBatch(text)) return this.#dispatchBatch(http, reply, text)
     return this.#dispatch(http, reply, readMessage(text, this.#options.limits))
+  }
+
+  /** Decodes, parses and dispatches in turns of their own: each takes milliseconds for a megabyte. */
+  async #postLarge(http: HttpContext, reply: HttpReply, body: Buffer): Promise<void> {
+    const slice = createTimeSlice()
+    const text = decode(body)
+    await slice.next()
+    if (reply.isEnded) return
+    if (isBatch(text)) return this.#dispatchBatch(http, reply, text)
+    const message = readMessage(text, this.#options.limits)
+    await slice.next()
+    if (!reply.isEnded) return this.#dispatch(http, reply, message)
   }
 
   /** Returns true if the body contains no request; a malformed body counts as a request. */

@@ -341,7 +341,7 @@ func say(name, outcome, note string) {
 func tryFeatures(o options, connect func(context.Context, options, *heard) (session, error)) {
 	h := &heard{}
 	ctx := context.Background()
-	s, err := connect(ctx, o, h)
+	s, err := connectInTime(func() (session, error) { return connect(ctx, o, h) })
 	if err != nil {
 		say("init", "failed", err.Error())
 		return
@@ -351,6 +351,26 @@ func tryFeatures(o options, connect func(context.Context, options, *heard) (sess
 		if o.only == "" || slices.Contains(strings.Split(o.only, ","), one.name) {
 			attempt(ctx, o, s, h, one)
 		}
+	}
+}
+
+// connectInTime fails if there is no session within the limit: the Go SDK waits for ever for the head of a server's own
+// event stream, which the Java SDK sends with the first event.
+func connectInTime(connect func() (session, error)) (session, error) {
+	type outcome struct {
+		s   session
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		s, err := connect()
+		ended <- outcome{s, err}
+	}()
+	select {
+	case one := <-ended:
+		return one.s, one.err
+	case <-time.After(featureLimit):
+		return nil, errors.New("no session in time")
 	}
 }
 
