@@ -1,6 +1,5 @@
 import type { CurrentScopes } from '../catalog/scope.ts'
-import { LARGE_BYTES } from '../json/payload.ts'
-import { createTimeSlice } from '../lib/time-slice.ts'
+import { createTurnQueue } from '../lib/turn-queue.ts'
 import { decode, isBatch, readMessage, type Message } from '../protocol/jsonrpc.ts'
 import { openBatch, readBatch, type InboundLimits } from './batches/batch.ts'
 import { dispatchBatchMessages } from './batches/batch-dispatch.ts'
@@ -31,16 +30,20 @@ export interface DispatcherOptions {
   readonly run: RunHandler
 }
 
+/** Body that is decoded, parsed and dispatched in one turn of the event loop at most, in bytes: some milliseconds. */
+const MAX_BYTES_AT_ONCE = 262_144
+
 /** Reads posted messages and dispatches each to the handlers of its era. Methods throw ProtocolError. */
 export class Dispatcher {
   readonly #options: DispatcherOptions
+  readonly #largeBodies = createTurnQueue()
 
   constructor(options: DispatcherOptions) {
     this.#options = options
   }
 
   post(http: HttpContext, reply: HttpReply, body: Buffer): Promise<void> | void {
-    if (body.length > LARGE_BYTES) return this.#postLarge(http, reply, body)
+    if (body.length > MAX_BYTES_AT_ONCE) return this.#postLarge(http, reply, body)
     const text = decode(body)
     if (isBatch(text)) return this.#dispatchBatch(http, reply, text)
     return this.#dispatch(http, reply, readMessage(text, this.#options.limits))
@@ -48,13 +51,12 @@ export class Dispatcher {
 
   /** Decodes, parses and dispatches in turns of their own: each takes milliseconds for a megabyte. */
   async #postLarge(http: HttpContext, reply: HttpReply, body: Buffer): Promise<void> {
-    const slice = createTimeSlice()
     const text = decode(body)
-    await slice.next()
+    await this.#largeBodies.next()
     if (reply.isEnded) return
     if (isBatch(text)) return this.#dispatchBatch(http, reply, text)
     const message = readMessage(text, this.#options.limits)
-    await slice.next()
+    await this.#largeBodies.next()
     if (!reply.isEnded) return this.#dispatch(http, reply, message)
   }
 
