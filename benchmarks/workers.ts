@@ -14,6 +14,7 @@ import { calls, legacyRequest, modernRequest, openSessions, times } from './requ
  * goal is missed.
  */
 const GOAL = 0.85
+/** Connections of each worker: n workers are there for n times the load. With fewer, a turn of the loop has fewer calls. */
 const CONNECTIONS = 16
 const SIZE = 200
 /** Calls of each worker before the first measured one: with half of the calls, code is compiled half as soon. */
@@ -35,11 +36,12 @@ async function open(bench: Bench, upstream: string, workers: number): Promise<Ga
 
 const cpuOfTree = (pid: number) => () => treeOf(pid).reduce((sum, each) => sum + cpuMs(each), 0)
 
-const modern = ({ url }: Gateway) => times(CONNECTIONS, () => modernRequest(`${url}/mcp`, 'tools/call', tool))
+const modern = ({ url }: Gateway, workers: number) =>
+  times(CONNECTIONS * workers, () => modernRequest(`${url}/mcp`, 'tools/call', tool))
 
 /** A session is opened on another connection than its calls use, so that about half of them are forwarded. */
-async function legacy({ mcp }: Gateway): Promise<string[]> {
-  const sessions = await openSessions(mcp, CONNECTIONS)
+async function legacy({ mcp }: Gateway, workers: number): Promise<string[]> {
+  const sessions = await openSessions(mcp, CONNECTIONS * workers)
   return sessions.map((session) => legacyRequest(mcp, 'tools/call', tool, session))
 }
 
@@ -74,9 +76,9 @@ try {
     const gateways = [await open(bench, upstream.url, 1), await open(bench, upstream.url, 2)] as const
     const rounds = { rounds: Number(options.rounds) }
     const names = ['1 worker', '2 workers'] as const
-    const stateless = names.map((name, at) => candidate(name, gateways[at]!, modern(gateways[at]!)))
+    const stateless = names.map((name, at) => candidate(name, gateways[at]!, modern(gateways[at]!, at + 1)))
     const sessions = await Promise.all(
-      names.map(async (name, at) => candidate(`${name}, sessions`, gateways[at]!, await legacy(gateways[at]!)))
+      names.map(async (name, at) => candidate(`${name}, sessions`, gateways[at]!, await legacy(gateways[at]!, at + 1)))
     )
     for (const all of [stateless, sessions]) {
       for (const [at, one] of all.entries()) await warmUp(bench, one, at + 1)

@@ -161,8 +161,7 @@ export const LINES: readonly Line[] = [
   line('sign-out', 'dev', [4, ''], admins),
   line('logs', '', '{calls}'),
   line('top', '', '{bucket_s buckets from in_flight range servers slowest_tools strip_from top_tools total}', admins),
-  // the refusals of the user fill a page
-  line('audit', '', ['{entries}', '{entries next_before}'], admins),
+  line('audit', '--limit 5', '{entries next_before}', admins),
   line('keys rotate', '', '{key_id remaining rewrapped unreadable}', admins),
   // no tokens are signed by this gateway
   line('keys rotate-signing', '', [4, 5], admins),
