@@ -46,7 +46,7 @@ export function complete<T>(steps: Generator<void, T>): T {
 }
 
 /** Smaller texts are read at once: they take a few milliseconds, and a promise has a cost too. */
-const MIN_SLICED_BYTES = 262_144
+export const MIN_SLICED_BYTES = 262_144
 
 /** Runs works that hold large texts in slices, while what they hold together stays within a limit. */
 export interface SlicedWork {

@@ -1,5 +1,4 @@
 import type { CurrentScopes } from '../catalog/scope.ts'
-import { createTurnQueue } from '../lib/turn-queue.ts'
 import { decode, isBatch, readMessage, type Message } from '../protocol/jsonrpc.ts'
 import { openBatch, readBatch, type InboundLimits } from './batches/batch.ts'
 import { dispatchBatchMessages } from './batches/batch-dispatch.ts'
@@ -7,6 +6,7 @@ import { checkAcceptsBoth, findSession, type HttpContext } from './http-context.
 import type { LegacyMessages } from './legacy.ts'
 import type { ClientInfoCache } from './messages/client-info.ts'
 import { classify, header } from './messages/era.ts'
+import { isLargeBody, nextStep } from './messages/large-bodies.ts'
 import { checkLengths } from './messages/lengths.ts'
 import type { ModernRequests } from './modern.ts'
 import type { ClientSessions } from './sessions/client-sessions.ts'
@@ -30,33 +30,28 @@ export interface DispatcherOptions {
   readonly run: RunHandler
 }
 
-/** Body that is decoded, parsed and dispatched in one turn of the event loop at most, in bytes: some milliseconds. */
-const MAX_BYTES_AT_ONCE = 262_144
-
 /** Reads posted messages and dispatches each to the handlers of its era. Methods throw ProtocolError. */
 export class Dispatcher {
   readonly #options: DispatcherOptions
-  readonly #largeBodies = createTurnQueue()
 
   constructor(options: DispatcherOptions) {
     this.#options = options
   }
 
   post(http: HttpContext, reply: HttpReply, body: Buffer): Promise<void> | void {
-    if (body.length > MAX_BYTES_AT_ONCE) return this.#postLarge(http, reply, body)
+    if (isLargeBody(body)) return this.#postLarge(http, reply, body)
     const text = decode(body)
     if (isBatch(text)) return this.#dispatchBatch(http, reply, text)
     return this.#dispatch(http, reply, readMessage(text, this.#options.limits))
   }
 
-  /** Decodes, parses and dispatches in turns of their own: each takes milliseconds for a megabyte. */
   async #postLarge(http: HttpContext, reply: HttpReply, body: Buffer): Promise<void> {
     const text = decode(body)
-    await this.#largeBodies.next()
+    await nextStep()
     if (reply.isEnded) return
     if (isBatch(text)) return this.#dispatchBatch(http, reply, text)
     const message = readMessage(text, this.#options.limits)
-    await this.#largeBodies.next()
+    await nextStep()
     if (!reply.isEnded) return this.#dispatch(http, reply, message)
   }
 
