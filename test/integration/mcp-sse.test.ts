@@ -250,3 +250,29 @@ test('a client of the SDK lists, calls and gets progress over /sse, and its abor
   await failed
   await until('the upstream is told', () => recorder.calls('notifications/cancelled').length === 1)
 })
+
+test('SR-H2 a body of a megabyte, read in steps, is answered over both transports as a short one is', async (t) => {
+  const mcp = await startMcp(t)
+  const sse = await openSse(t, mcp)
+  const post = async (body: string) => {
+    const answer = await fetch(mcp.url, {
+      method: 'POST',
+      headers: { ...headers, accept: 'application/json, text/event-stream' },
+      body
+    })
+    return { status: answer.status, text: await answer.text() }
+  }
+  for (const padding of ['x', 'x'.repeat(1_000_000)]) {
+    const id = padding.length
+    const ping = legacyBody('ping', { padding }, id)
+    assert.equal((await sse.post(ping)).status, 202)
+    assert.deepEqual((await sse.answer(id)).result, {})
+    const answered = await post(ping)
+    assert.equal(answered.status, 200)
+    assert.match(answered.text, /"result":\{\}/)
+    for (const send of [post, sse.post.bind(sse)]) {
+      const { status, text } = await send(ping.slice(0, -1))
+      assert.deepEqual([status, /-32700/.test(text)], [400, true])
+    }
+  }
+})
