@@ -136,6 +136,11 @@ test('a ranking gives way after each term', () => {
   assert.equal(count, 3)
 })
 
+test('a name is nearest to itself, before one with the same pairs of letters in another order', () => {
+  const names = ['search_delete_create', 'search_create_delete']
+  for (const name of names) assert.equal(nearestNames(name, names)[0], name)
+})
+
 test('names that are written alike are nearest', () => {
   const names = [...demo.names, ...github.names]
   assert.equal(nearestNames('demo__ad', names)[0], 'demo__add')

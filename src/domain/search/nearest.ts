@@ -35,12 +35,15 @@ function likenessTo(name: string): (other: string) => number {
   }
 }
 
-/** Returns the `count` names that are written most like a name, the most similar first. Linear in their lengths. */
+/**
+ * Returns the `count` names that are written most like a name, the most similar first; the name itself comes before
+ * others that have the same pairs of letters. Linear in their lengths.
+ */
 export function nearestNames(name: string, names: Iterable<string>, count = 3): string[] {
   const likeness = likenessTo(name)
   const best: { readonly name: string; readonly score: number }[] = []
   for (const each of names) {
-    const score = likeness(each)
+    const score = each === name ? Infinity : likeness(each)
     if (best.length === count && score <= best.at(-1)!.score) continue
     const at = best.findIndex((known) => known.score < score)
     best.splice(at < 0 ? best.length : at, 0, { name: each, score })
