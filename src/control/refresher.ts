@@ -27,12 +27,14 @@ export interface Refresher {
   refreshIfStale(id: string): void
   /**
    * Re-reads a server's lists soon, after its `list_changed` notification. Requests in quick succession are combined.
-   * For a server that notifies during every read, or within five seconds of it, the delay doubles up to five seconds.
+   * For a server that notifies during every read, or soon after it, the delay doubles up to twenty times what the last
+   * read took: at least five seconds, at most a minute.
    */
   requestRefresh(id: string): void
   /**
    * Re-reads after a notification that may be meaningless: many servers announce their lists at the start of each
-   * session. Each read without a difference doubles the delay of the next, up to a minute.
+   * session. Each read without a difference doubles the delay of the next, up to a minute; after a difference it is
+   * twenty times what the read took.
    */
   suggestRefresh(id: string): void
   /** Adapts timers and state to the servers in the catalog; to be called when the catalog has changed. */
@@ -49,13 +51,18 @@ interface PendingRefresh {
 }
 
 const DELAY_MS = 100
-/** Reading, storing and serving ten thousand new items in a loop would keep the gateway busy. */
+/** Longest delay after a notification, for a server whose lists are read fast */
 const MAX_DELAY_MS = 5_000
+/**
+ * The same as a multiple of what the last read took, for the others: reading, storing and serving ten thousand new items
+ * in a loop would keep the gateway busy. It ends at `LONGEST_DELAY_MS`.
+ */
+const MAX_DELAY_PER_READ = 20
+const LONGEST_DELAY_MS = 60_000
 const CONCURRENCY = 4
 /** Minimum for the lifetime that an upstream declares for its lists. */
 const MIN_TTL_MS = 10_000
 const FIRST_SUGGESTION_DELAY_MS = 1_000
-const MAX_SUGGESTION_DELAY_MS = 60_000
 /** Delays the first re-read until the start has finished; a random part keeps replicas apart. */
 const START_DELAY_MS = 250
 /** Milliseconds per server of the random part of the delay. */
@@ -78,9 +85,9 @@ class ListRefresher implements Refresher {
   /** Stdio servers whose lists are older than the start. */
   readonly #staleProcesses = new Set<string>()
   #startedAt = 0
-  /** Delays of the last requests, and times at which the last reads ended. */
+  /** Delays of the last requests, and when the last reads ended and how long they took, in milliseconds. */
   readonly #requestDelays = new Map<string, number>()
-  readonly #lastReadEnds = new Map<string, number>()
+  readonly #lastReads = new Map<string, { readonly end: number; readonly ms: number }>()
   #timer: NodeJS.Timeout | null = null
   #isClosed = false
 
@@ -99,10 +106,11 @@ class ListRefresher implements Refresher {
 
   requestRefresh(id: string): void {
     const last = this.#requestDelays.get(id) ?? 0
-    const lastReadEnd = this.#lastReadEnds.get(id) ?? -Infinity
+    const lastEnd = this.#lastReads.get(id)?.end ?? -Infinity
+    const longest = Math.max(MAX_DELAY_MS, this.#delayByCost(id))
     // a server that waits for the end of a shorter time would be read without pause
-    const isRepeated = this.#running.has(id) || performance.now() - lastReadEnd < Math.max(2 * last, MAX_DELAY_MS)
-    const delayMs = isRepeated ? Math.min(Math.max(2 * last, DELAY_MS), MAX_DELAY_MS) : DELAY_MS
+    const isRepeated = this.#running.has(id) || performance.now() - lastEnd < Math.max(2 * last, longest)
+    const delayMs = isRepeated ? Math.min(Math.max(2 * last, DELAY_MS), longest) : DELAY_MS
     if (!this.#requested.get(id)?.isRequest) this.#requestDelays.set(id, delayMs)
     this.#schedulePending(id, true, delayMs)
   }
@@ -112,15 +120,19 @@ class ListRefresher implements Refresher {
   }
 
   reviewServers(): void {
-    const known = new Map(this.#enabled().map((stored) => [stored.id, stored]))
+    const enabled = new Map(this.#enabled().map((stored) => [stored.id, stored]))
     for (const [id, pending] of this.#expiryTimers) {
-      if (known.has(id)) continue
+      if (enabled.has(id)) continue
       clearTimeout(pending)
       this.#expiryTimers.delete(id)
     }
-    const states = [this.#ttls, this.#suggestionDelays, this.#staleProcesses, this.#requestDelays, this.#lastReadEnds]
-    for (const state of states) for (const id of state.keys()) if (!known.has(id)) state.delete(id)
-    for (const stored of known.values()) this.#scheduleExpiry(stored)
+    for (const state of [this.#ttls, this.#staleProcesses])
+      for (const id of state.keys()) if (!enabled.has(id)) state.delete(id)
+    // the delays of a disabled server are kept: it is no better when it is enabled again
+    const known = new Set(this.#options.catalog().servers.map(({ stored }) => stored.id))
+    for (const state of [this.#suggestionDelays, this.#requestDelays, this.#lastReads])
+      for (const id of state.keys()) if (!known.has(id)) state.delete(id)
+    for (const stored of enabled.values()) this.#scheduleExpiry(stored)
   }
 
   close(): void {
@@ -140,6 +152,14 @@ class ListRefresher implements Refresher {
     return this.#options.catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
   }
 
+  #lastReadMs(id: string): number {
+    return this.#lastReads.get(id)?.ms ?? 0
+  }
+
+  #delayByCost(id: string): number {
+    return Math.min(MAX_DELAY_PER_READ * this.#lastReadMs(id), LONGEST_DELAY_MS)
+  }
+
   /** Reads and stores a server's lists. Returns true if they differed; undefined if they were not read or stored. */
   async #refresh(stored: StoredServer, withinMs: number): Promise<boolean | undefined> {
     const { claim, read, store, log } = this.#options
@@ -147,8 +167,10 @@ class ListRefresher implements Refresher {
     if (this.#running.has(id)) return undefined
     this.#running.add(id)
     this.#staleProcesses.delete(id)
+    let begun: number | undefined
     try {
       if (!(await claim(stored, withinMs)) || this.#isClosed) return undefined
+      begun = performance.now()
       const offer = await read(stored)
       if (this.#isClosed) return undefined
       this.#ttls.set(id, offer.negotiation.listTtlMs ?? 0)
@@ -158,7 +180,8 @@ class ListRefresher implements Refresher {
       return undefined
     } finally {
       this.#running.delete(id)
-      this.#lastReadEnds.set(id, performance.now())
+      const end = performance.now()
+      this.#lastReads.set(id, { end, ms: begun === undefined ? this.#lastReadMs(id) : end - begun })
       this.#scheduleExpiry(stored)
     }
   }
@@ -240,8 +263,14 @@ class ListRefresher implements Refresher {
 
   #updateSuggestionDelay(id: string, isDifferent: boolean | undefined): void {
     if (isDifferent === undefined) return
-    const last = this.#suggestionDelays.get(id) ?? FIRST_SUGGESTION_DELAY_MS / 2
-    if (isDifferent) this.#suggestionDelays.delete(id)
-    else this.#suggestionDelays.set(id, Math.min(last * 2, MAX_SUGGESTION_DELAY_MS))
+    const last = Math.max(this.#suggestionDelays.get(id) ?? 0, FIRST_SUGGESTION_DELAY_MS / 2)
+    if (isDifferent) this.#suggestionDelays.set(id, Math.max(DELAY_MS, this.#delayByCost(id)))
+    else this.#suggestionDelays.set(id, Math.min(last * 2, LONGEST_DELAY_MS))
+    const pending = this.#requested.get(id)
+    if (!pending || pending.isRequest) return
+    // it came during the read, when the delay after it was not known
+    clearTimeout(pending.timer)
+    this.#requested.delete(id)
+    this.#schedulePending(id, false, this.#suggestionDelays.get(id)!, pending.notifiedAt)
   }
 }

@@ -94,6 +94,37 @@ test('a server that waits a little before it tells of the next change is read ev
   assert.ok(read.length >= 1 && read.length <= 5, `${read.length} reads in 2.8 s`)
 })
 
+test('SR-H3 a server that tells of changes is read ever later, however often it is disabled and enabled', async (t) => {
+  const [enabled, disabled] = [true, false].map((each) => catalogOf([storedServer('a', [], { enabled: each })]))
+  let catalog = enabled!
+  const { refresher, read } = open(t, {}, () => catalog)
+  const stop = AbortSignal.timeout(2_500)
+  while (!stop.aborted) {
+    for (catalog of [disabled!, enabled!]) refresher.reviewServers()
+    refresher.requestRefresh('id-a')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  // at 100, 200, 400, 800 ms …; without what is kept one each 100 ms
+  assert.ok(read.length >= 1 && read.length <= 6, `${read.length} reads in 2.5 s`)
+})
+
+test('SR-H3 a server with other lists in each session is read for a twentieth of the time', async (t) => {
+  const { refresher, stored } = open(t, {
+    async read() {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      return offer
+    },
+    store: async ({ name }) => (stored.push(name), { unchanged: false })
+  })
+  const stop = AbortSignal.timeout(2_600)
+  while (!stop.aborted) {
+    refresher.suggestRefresh('id-a')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  // at 100 ms and from 2,200 ms on; without the pause one each 200 ms
+  assert.ok(stored.length >= 1 && stored.length <= 2, `${stored.length} reads in 2.6 s`)
+})
+
 test('a server that is unknown or disabled is not read', async (t) => {
   const catalog = catalogOf([storedServer('a', [], { enabled: false }), storedServer('b', [])])
   const { refresher, read } = open(t, {}, () => catalog)
