@@ -175,8 +175,8 @@ export interface Config {
     readonly unreadAnswerMs: number
     /** Per cent of the heap limit. */
     readonly heapPercent: number
-    /** Undefined: the memory of the container or machine. */
-    readonly memoryLimitBytes: number | undefined
+    /** Memory of all processes that serve the port; default: that of the container or machine. */
+    readonly memoryLimitBytes: number
     /** Per cent of `memoryLimitBytes`. */
     readonly memoryPercent: number
     readonly eventLoopLagMs: number
@@ -399,7 +399,29 @@ const readTimeouts = (read: Reader): Config['timeouts'] => ({
   oauthRetentionMs: read('oauthRetentionMs')
 })
 
-const readLimits = (read: Reader): Config['limits'] => ({
+const MIB = 1_048_576
+
+/** Returns a part of the memory, between two numbers of MiB. */
+const partOf = (memory: number, part: number, least: number, most: number): number =>
+  Math.min(Math.max(Math.floor(memory * part), least * MIB), most * MIB)
+
+/**
+ * Reads the limits in bytes whose defaults follow from the memory of one process, so that all of them together, with
+ * the heap, stay below it. The least values hold four of the largest messages: one server or user may use a quarter.
+ */
+function readMemory(read: Reader, host: Host) {
+  const memoryLimitBytes = read('memoryLimitBytes') ?? host.memoryBytes
+  const memory = memoryLimitBytes / read('workers')
+  return {
+    memoryLimitBytes,
+    callBytes: read('callBytes') ?? partOf(memory, 1 / 16, 16, 128),
+    pendingBytes: read('pendingBytes') ?? partOf(memory, 1 / 8, 64, 256),
+    unsentBytes: read('unsentBytes') ?? partOf(memory, 1 / 16, 16, 128)
+  }
+}
+
+const readLimits = (read: Reader, host: Host): Config['limits'] => ({
+  ...readMemory(read, host),
   restBodyBytes: read('restBodyBytes'),
   mcpBodyBytes: read('mcpBodyBytes'),
   jsonDepth: read('jsonDepth'),
@@ -414,8 +436,6 @@ const readLimits = (read: Reader): Config['limits'] => ({
   sessionsPerPrincipal: read('sessionsPerPrincipal'),
   subscriptionsPerPrincipal: read('subscriptionsPerPrincipal'),
   subscriptionBytes: read('subscriptionBytes'),
-  callBytes: read('callBytes'),
-  pendingBytes: read('pendingBytes'),
   upstreamSessions: read('upstreamSessions'),
   upstreamSessionsPerPrincipal: read('upstreamSessionsPerPrincipal'),
   callsPerPrincipal: read('callsPerPrincipal'),
@@ -423,10 +443,8 @@ const readLimits = (read: Reader): Config['limits'] => ({
   connections: read('connections'),
   connectionsPerAddress: read('connectionsPerAddress'),
   pipelinedRequests: read('pipelinedRequests'),
-  unsentBytes: read('unsentBytes'),
   unreadAnswerMs: read('unreadAnswerMs'),
   heapPercent: read('heapPercent'),
-  memoryLimitBytes: read('memoryLimitBytes'),
   memoryPercent: read('memoryPercent'),
   eventLoopLagMs: read('eventLoopLagMs')
 })
@@ -649,7 +667,7 @@ export function readConfig(
     auditRetentionDays: read('auditRetentionDays'),
     callLog: readCallLog(read, databaseUrl),
     timeouts: readTimeouts(read),
-    limits: readLimits(read)
+    limits: readLimits(read, host)
   }
   checkKey(config)
   checkWorkers(config, host)

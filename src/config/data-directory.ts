@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, totalmem } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { PRODUCT, TITLE } from '../domain/product.ts'
 
 /** Folder of a gateway that runs from a clone, below the working directory. */
 const LOCAL = `.${PRODUCT}`
 
-/** Facts besides variables that decide the default data directory. */
+/** Facts besides variables that decide defaults. */
 export interface Host {
   readonly platform: NodeJS.Platform
   /** Absolute path of the user's home folder. */
@@ -14,6 +14,13 @@ export interface Host {
   /** True if this program is an installed package, not a clone. */
   readonly isPackage: boolean
   readonly isFolder: (path: string) => boolean
+  /** Memory limit of the control group (version 1 or 2), else the memory of the machine. */
+  readonly memoryBytes: number
+}
+
+function availableBytes(): number {
+  const constrained = process.constrainedMemory()
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
 /** Returns the host of this process. npm, npx and Homebrew install packages below a folder `node_modules`. */
@@ -21,7 +28,8 @@ export const thisHost = (): Host => ({
   platform: process.platform,
   home: homedir(),
   isPackage: /[\\/]node_modules[\\/]/.test(import.meta.url),
-  isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
+  memoryBytes: availableBytes()
 })
 
 /**

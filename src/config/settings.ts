@@ -805,14 +805,14 @@ export const settings = {
   },
   callBytes: {
     variable: `${ENV_PREFIX}CALL_BYTES`,
-    fallback: '134217728',
+    otherwise: '`134217728`; with less than 2 GiB of memory a sixteenth of it, at least `16777216`',
     about:
       'Requests of all calls in progress or waiting; past it 429. As many bytes again for bodies that are being received; past it 503. In enterprise mode one user or client may use a quarter of each.',
     parse: bytes
   },
   pendingBytes: {
     variable: `${ENV_PREFIX}PENDING_BYTES`,
-    fallback: '268435456',
+    otherwise: '`268435456`; with less than 2 GiB of memory an eighth of it, at least `67108864`',
     about:
       'Unfinished responses and unanswered requests of all servers; past it 502. One server may use a quarter of it.',
     parse: bytes
@@ -860,7 +860,7 @@ export const settings = {
   },
   unsentBytes: {
     variable: `${ENV_PREFIX}UNSENT_BYTES`,
-    fallback: '134217728',
+    otherwise: '`134217728`; with less than 2 GiB of memory a sixteenth of it, at least `16777216`',
     about:
       'Bytes of all connections that clients have not read yet; past it the connections that were unread for longest are closed. In enterprise mode one client may use a quarter of it on MCP endpoints.',
     parse: bytes
@@ -888,7 +888,8 @@ export const settings = {
   memoryLimitBytes: {
     variable: `${ENV_PREFIX}MEMORY_LIMIT_BYTES`,
     otherwise: 'the limit of the container, or the memory of the machine',
-    about: 'Memory that the process may use, including buffers but not its `stdio` servers.',
+    about:
+      'Memory that the process may use, or all [workers](../explanation/workers.md) together, including buffers but not `stdio` servers.',
     parse: integer(1_048_576, 1_099_511_627_776)
   },
   memoryPercent: {

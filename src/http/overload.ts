@@ -1,4 +1,3 @@
-import { totalmem } from 'node:os'
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Config } from '../config/config.ts'
@@ -50,12 +49,6 @@ function heapInUse(): number {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
   const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_used_size ?? 0
   return (100 * (used - young)) / Math.max(limit - YOUNG_BYTES, 1)
-}
-
-/** Returns the memory limit of the control group (version 1 or 2), else the memory of the machine. */
-function availableBytes(): number {
-  const constrained = process.constrainedMemory()
-  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
 /** Returns the resident bytes; undefined if unknown: Linux without `/proc`, as in a chroot or sandbox. */
@@ -115,7 +108,7 @@ function watchLag({ eventLoopLagMs, now = () => performance.now() }: OverloadOpt
 
 /** Reports whether resident and live memory exceed the limit; once exceeded, the limit is 5 % lower (hysteresis). */
 function watchResident(options: OverloadOptions) {
-  const { memoryPercent, memoryLimitBytes = availableBytes(), processes = 1 } = options
+  const { memoryPercent, memoryLimitBytes, processes = 1 } = options
   const { resident = residentBytes, live = liveBytes } = options
   const max = (memoryLimitBytes * memoryPercent) / 100 / processes
   let baseline = Infinity

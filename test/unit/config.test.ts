@@ -35,6 +35,7 @@ const host = (more: Partial<Host> = {}): Host => ({
   home: '/home/user',
   isPackage: true,
   isFolder: () => false,
+  memoryBytes: 8 * 1_024 ** 3,
   ...more
 })
 const dataDirOf = (host: Host, env: Environment = {}) => readConfig(env, {}, readFile, host).config.dataDir
@@ -56,8 +57,25 @@ test('./.towpath is used in a clone, and by an installed package where that fold
   assert.equal(dataDirOf(host(), { ...env, TOWPATH_DATA_DIR: 'given' }), resolve('given'))
 })
 
+test('SR-H1 what may be kept in bytes follows from the memory, and settings win', () => {
+  const GIB = 1_024 ** 3
+  const inMib = (memoryBytes: number, env: Environment = {}) => {
+    const { limits } = readConfig(env, {}, readFile, host({ memoryBytes })).config
+    return [limits.pendingBytes, limits.callBytes, limits.unsentBytes].map((bytes) => bytes / 1_048_576)
+  }
+  assert.deepEqual(inMib(64 * GIB), [256, 128, 128])
+  assert.deepEqual(inMib(2 * GIB), [256, 128, 128])
+  assert.deepEqual(inMib(GIB), [128, 64, 64])
+  assert.deepEqual(inMib(GIB / 8), [64, 16, 16])
+  assert.deepEqual(inMib(64 * GIB, { TOWPATH_MEMORY_LIMIT_BYTES: String(GIB) }), [128, 64, 64])
+  const workers = { TOWPATH_WORKERS: '2', DATABASE_URL: 'postgres://u@db/t' }
+  assert.deepEqual(inMib(2 * GIB, workers), [128, 64, 64])
+  const given = { TOWPATH_PENDING_BYTES: '1048576', TOWPATH_CALL_BYTES: '2097152', TOWPATH_UNSENT_BYTES: '3145728' }
+  assert.deepEqual(inMib(GIB, given), [1, 2, 3])
+})
+
 test('nothing given: development mode on loopback with the embedded store and the published limits', () => {
-  const { config, warnings } = read()
+  const { config, warnings } = readConfig({}, {}, readFile, host({ isPackage: false }))
   assert.deepEqual(warnings, [])
   assert.deepEqual(
     [config.mode, config.host, config.port, config.databaseUrl, config.directDatabaseUrl],
@@ -92,7 +110,7 @@ test('nothing given: development mode on loopback with the embedded store and th
     unsentBytes: 134_217_728,
     unreadAnswerMs: 60_000,
     heapPercent: 90,
-    memoryLimitBytes: undefined,
+    memoryLimitBytes: 8_589_934_592,
     memoryPercent: 85,
     eventLoopLagMs: 2_000
   })

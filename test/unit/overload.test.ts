@@ -175,7 +175,7 @@ test('one long pause is no load, and neither are pauses with good times between'
 test('the heap of this very process is within its share', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const reasons: unknown[] = []
-  const limits = { eventLoopLagMs: 1_000_000, memoryPercent: 100, memoryLimitBytes: undefined }
+  const limits = { eventLoopLagMs: 1_000_000, memoryPercent: 100, memoryLimitBytes: 1e12 }
   const high = watchOverload({ ...limits, heapPercent: 0, onChange: (reason) => reasons.push(reason) })
   const low = watchOverload({ ...limits, heapPercent: 90, onChange: () => assert.fail('not nearly full') })
   high.start()
