@@ -5,6 +5,7 @@ import { createReadScheduler, type ServerReads } from '../../src/upstream/transp
 import { until } from '../until.ts'
 
 const chunk = Buffer.alloc(1)
+const large = Buffer.alloc(16_384)
 
 /** Returns sources whose chunks take a given time, with what was read by turn of the event loop. */
 function setUp() {
@@ -58,18 +59,46 @@ test('SR-H3 servers of which something waits take turns, and others are read bef
   const calm = open(quiet, 'q', 0)
   assert.equal(await turn(), 'f', 'one step is more than a turn has')
   calm.add(chunk)
-  assert.equal(await turn(), 'qf', 'a server that sends little does not wait')
-  assert.equal(await turn(), 'o', 'the other server comes before the rest of the flood')
-  assert.deepEqual([await turn(), await turn(), await turn()], ['f', 'f', ''])
+  assert.equal(await turn(), 'qo', 'a server that sends little does not wait, and the other comes before the flood')
+  assert.deepEqual([await turn(), await turn(), await turn(), await turn()], ['f', 'f', 'f', ''])
+})
+
+test('SR-H3 the server that has used the least time is read first, however many flood in the same turn', async () => {
+  const { server, open, turn } = setUp()
+  const floods = ['a', 'b', 'c', 'd', 'e'].map((name) => open(server(), name, 5))
+  const calm = open(server(), 'q', 0.1)
+  let read = ''
+  for (let turns = 0; turns < 50; turns++) {
+    for (const { add } of floods) add(chunk)
+    if (turns >= 10) calm.add(chunk)
+    const now = await turn()
+    if (turns >= 10) assert.equal(now[0], 'q', `turn ${turns}: ${now}`)
+    read += now
+  }
+  const counts = floods.map(({ name }) => read.split(name).length - 1)
+  assert.deepEqual(counts, [10, 10, 10, 10, 10], 'those that flood have equal shares')
+})
+
+test('a server that was idle is ahead for 20 ms at most', async () => {
+  const { server, open, turn } = setUp()
+  const [busy, idle] = [open(server(), 'b', 2), open(server(), 'i', 2)]
+  for (let sent = 0; sent < 200; sent++) busy.add(chunk)
+  for (let turns = 0; turns < 100; turns++) await turn()
+  for (let sent = 0; sent < 40; sent++) idle.add(chunk)
+  let read = ''
+  for (let turns = 0; turns < 20; turns++) read += await turn()
+  const lead = read.slice(0, 13)
+  assert.ok(lead.split('i').length - 1 >= 10, `first it catches up: ${read}`)
+  assert.match(read.slice(13), /^(ib|bi){3,}[ib]?$/, `then both have equal shares: ${read}`)
 })
 
 test('SR-H3 sources of a server that is behind are paused, and go on a few at a time', async () => {
   const { server, open, turn } = setUp()
   const only = server()
   const sources = Array.from({ length: 6 }, () => open(only, 'x', 5))
-  for (const { add } of sources) add(chunk)
+  for (const { add } of sources) add(large)
   await turn()
-  for (const { add } of sources) assert.equal(add(chunk), false, 'the server is behind')
+  for (const { add } of sources) assert.equal(add(large), false, 'the server is behind')
   const counts = () => sources.map(({ resumed }) => resumed())
   let most = 0
   for (let turns = 0; turns < 20; turns++) {
@@ -79,7 +108,18 @@ test('SR-H3 sources of a server that is behind are paused, and go on a few at a 
   }
   assert.deepEqual(counts(), [1, 1, 1, 1, 1, 1], 'each is resumed once')
   assert.equal(most, 4)
-  assert.equal(sources[0]!.add(chunk), true, 'nothing is behind any more')
+  assert.equal(sources[0]!.add(large), true, 'nothing is behind any more')
+})
+
+test('SR-H3 a source of tiny chunks is paused for every few hundred of them, not for each', async () => {
+  const { server, open, turn } = setUp()
+  const only = open(server(), 'x', 5)
+  only.add(chunk)
+  only.add(chunk)
+  await turn()
+  let accepted = 0
+  while (only.add(chunk)) accepted++
+  assert.ok(accepted > 200 && accepted < 1_000, String(accepted))
 })
 
 test('SR-H3 a long chunk is read in pieces, between which other work has its turn', async () => {
@@ -129,8 +169,8 @@ test('after a turn in which a little reading led to much work, the next reads of
   const [one, other] = [open(server(), 'a', 0.4), open(server(), 'b', 0.4)]
   for (let sent = 0; sent < 12; sent++) for (const { add } of [one, other]) add(chunk)
   pass(20)
-  assert.equal(await turn(), 'aabbaa')
-  assert.equal(await turn(), 'bb')
+  assert.equal(await turn(), 'aabb')
+  assert.equal(await turn(), 'aa')
   assert.equal((await turn()).length, 4, 'the work after the last turn was short')
 })
 
@@ -153,13 +193,13 @@ test('a source that is closed while it is paused is resumed once', async () => {
   const { server, open, turn } = setUp()
   const only = server()
   const [one, other] = [open(only, 'x', 5), open(only, 'y', 5)]
-  one.add(chunk)
-  other.add(chunk)
+  one.add(large)
+  other.add(large)
   await turn()
-  assert.equal(one.add(chunk), false)
+  assert.equal(one.add(large), false)
   one.close()
   assert.equal(one.resumed(), 1)
-  assert.equal(one.add(chunk), true, 'nothing waits behind its end')
+  assert.equal(one.add(large), true, 'nothing waits behind its end')
   for (let turns = 0; turns < 5; turns++) await turn()
   assert.equal(one.resumed(), 1)
 })

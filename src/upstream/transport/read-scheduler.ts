@@ -4,8 +4,18 @@ const TURN_BUDGET_MS = 1
 const LONG_TURN_MS = 2 * TURN_BUDGET_MS
 /** Milliseconds after which the next server has its turn. */
 const SHARE_MS = 0.5
+/** Least cost of a share, so that servers whose reads take less than the clock shows have equal turns. */
+const LEAST_MS = 0.005
+/** Milliseconds by which a server that was idle may be ahead of those that were read meanwhile. */
+const CREDIT_MS = 20
 /** Longer chunks are read in pieces: one may hold a thousand messages. */
 const PIECE_BYTES = 16_384
+/**
+ * Bytes of a source that wait before it is paused, and what a chunk counts besides its bytes: to pause and to resume an
+ * HTTP response copies what its socket holds, too much for chunks of one byte.
+ */
+const WAITING_BYTES = PIECE_BYTES
+const CHUNK_BYTES = 64
 /** Paused sources of a server that continue in one turn: each delivers as much as its socket holds. */
 const RESUMED = 4
 
@@ -31,9 +41,9 @@ export interface ServerReads {
 /**
  * Divides event-loop time among servers. One loop turn reads all readable sockets, so a server that floods many streams
  * would delay every caller. What is read in a turn is processed after its socket reads, in one batch, which keeps the
- * code in the processor's caches and saves a sixth of a call's CPU time. Beyond 1 ms the rest waits for later turns,
- * servers in rotation, and the sources of a server that waits are paused: of each no more waits than two reads of its
- * socket. `now` is replaced only in tests.
+ * code in the processor's caches and saves a sixth of a call's CPU time. The server that has used the least time is read
+ * first (start-time fair queueing). Beyond 1 ms the rest waits for later turns, and the sources of a server that waits
+ * are paused once 16 KiB of them wait: of each no more waits than two reads of its socket. `now` is replaced only in tests.
  */
 export interface ReadScheduler {
   /** Creates the scheduler of one server, for all its connections. */
@@ -46,13 +56,14 @@ interface ServerState {
   readonly paused: (() => void)[]
   /** True while something of an earlier turn waits. */
   isBehind: boolean
+  /** Virtual time at which its next share begins: grows by the time that its shares take. */
+  due: number
 }
 
 export function createReadScheduler(now: () => number = () => performance.now()): ReadScheduler {
-  /** Servers that sent something since the last turn and are not behind. */
-  let fresh: ServerState[] = []
-  /** Servers of which something waits, in rotation. */
-  const behind = new Set<ServerState>()
+  /** Servers of which something waits or has arrived since the last turn. */
+  const active = new Set<ServerState>()
+  let virtual = 0
   let isScheduled = false
   let begun = 0
   /** True if the last turn took longer than its budget, with all that followed from what was read. */
@@ -68,10 +79,6 @@ export function createReadScheduler(now: () => number = () => performance.now())
   const endTurn = () => {
     wasLong = now() - begun > LONG_TURN_MS
   }
-  const setBehind = (server: ServerState) => {
-    server.isBehind = server.works.length > 0 || server.paused.length > 0
-    if (server.isBehind) behind.add(server)
-  }
   /** Reads what a server sent for its share of the turn, which begins at `begun`. Returns the time. */
   const serve = (server: ServerState, begun: number): number => {
     const { works, paused } = server
@@ -85,53 +92,75 @@ export function createReadScheduler(now: () => number = () => performance.now())
       paused.shift()!()
       at = now()
     }
-    setBehind(server)
+    virtual = Math.max(virtual, server.due)
+    server.due += Math.max(LEAST_MS, at - begun)
     return at
+  }
+  /** Servers in the order of their shares: of equal ones first those that are not behind. */
+  const inOrder = (): ServerState[] =>
+    active.size < 2
+      ? [...active]
+      : [...active].sort((one, other) => one.due - other.due || Number(one.isBehind) - Number(other.isBehind))
+  /** Returns the server with works that has used the least time. */
+  const nextWithWorks = (): ServerState | undefined => {
+    let first: ServerState | undefined
+    for (const server of active)
+      if (server.works.length > 0 && (first === undefined || server.due < first.due)) first = server
+    return first
   }
   const runTurn = () => {
     isScheduled = false
     let at = now()
     begun = at
     const end = at + TURN_BUDGET_MS
-    const waiting = [...behind]
-    const due = fresh
-    fresh = []
-    for (const server of due) {
-      if (at < end) at = serve(server, at)
-      else setBehind(server)
-      // the rest of the turn is for whoever waits, also if that is one server
-      if (server.works.length > 0 && at < end && !wasLong) waiting.push(server)
-    }
-    // at least one, however much is new in every turn; no more while a little reading leads to much work
-    for (let served = 0; waiting.length > 0 && (served === 0 || (at < end && !wasLong)); served++) {
-      const server = waiting.shift()!
-      behind.delete(server)
+    let served = 0
+    for (const server of inOrder()) {
+      // of those behind at least one, however much is new in every turn; no more while a little reading leads to much work
+      const hasShare = server.isBehind ? served === 0 || (at < end && !wasLong) : at < end
+      if (!hasShare) continue
+      if (server.isBehind) served++
       at = serve(server, at)
-      if (server.works.length > 0) waiting.push(server)
     }
-    if (behind.size > 0) plan()
+    // the rest of the turn is for whoever waits, also if that is one server
+    while (at < end && !wasLong) {
+      const server = nextWithWorks()
+      if (!server) break
+      at = serve(server, at)
+    }
+    for (const server of active) {
+      server.isBehind = server.works.length > 0 || server.paused.length > 0
+      if (!server.isBehind) active.delete(server)
+    }
+    if (active.size > 0) plan()
   }
 
   return {
     server() {
-      const server: ServerState = { works: [], paused: [], isBehind: false }
+      const server: ServerState = { works: [], paused: [], isBehind: false, due: 0 }
       const schedule = (work: () => void) => {
-        if (server.works.push(work) > 1 || server.isBehind) return
-        fresh.push(server)
+        if (server.works.push(work) > 1 || active.has(server)) return
+        server.due = Math.max(server.due, virtual - CREDIT_MS)
+        active.add(server)
         plan()
       }
       return {
         schedule,
         open(read, resume) {
           let isClosed = false
+          let waiting = 0
           const isPaused = () => server.paused.includes(resume)
           return {
             add(chunk) {
               for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
                 const piece = chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk
-                schedule(() => read(piece))
+                const bytes = piece.length + CHUNK_BYTES
+                waiting += bytes
+                schedule(() => {
+                  waiting -= bytes
+                  read(piece)
+                })
               }
-              if (!server.isBehind || isClosed) return true
+              if (!server.isBehind || isClosed || waiting < WAITING_BYTES) return true
               if (!isPaused()) server.paused.push(resume)
               return false
             },
