@@ -74,8 +74,8 @@ export interface GatewayBase {
   readonly hasDashboard: boolean
 }
 
-/** Bytes of results that are read in slices at once: twice the largest result. */
-const MAX_SLICED_BYTES = 33_554_432
+/** Bytes of results that are read in slices at once: four of the largest. Beyond them a result of 8 MB takes 40 ms. */
+const MAX_SLICED_BYTES = 67_108_864
 
 /** Creates the parts that depend on nothing but the options. */
 export function createBase(options: GatewayOptions): GatewayBase {
