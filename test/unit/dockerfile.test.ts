@@ -49,7 +49,8 @@ for (const image of images) {
   })
 
   test(`${image} starts Node itself, with no shell in between that would keep the environment readable`, () => {
-    assert.deepEqual(execForm(lastOf(instructions, 'ENTRYPOINT')), ['node', '/app/dist/src/cli/main.js'])
+    const start = ['node', '--v8-pool-size=0', '/app/dist/src/cli/main.js']
+    assert.deepEqual(execForm(lastOf(instructions, 'ENTRYPOINT')), start)
     assert.deepEqual(execForm(lastOf(instructions, 'CMD')), ['start'])
   })
 

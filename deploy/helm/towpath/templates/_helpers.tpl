@@ -88,6 +88,7 @@ command:
   - --inh-caps=+setuid,+setgid,+kill,+setpcap
   - --ambient-caps=+setuid,+setgid,+kill,+setpcap
   - node
+  - --v8-pool-size=0
   - /app/dist/src/cli/main.js
 {{- end }}
 env:
