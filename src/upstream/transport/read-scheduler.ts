@@ -98,9 +98,7 @@ export function createReadScheduler(now: () => number = () => performance.now())
   }
   /** Servers in the order of their shares: of equal ones first those that are not behind. */
   const inOrder = (): ServerState[] =>
-    active.size < 2
-      ? [...active]
-      : [...active].sort((one, other) => one.due - other.due || Number(one.isBehind) - Number(other.isBehind))
+    [...active].sort((one, other) => one.due - other.due || Number(one.isBehind) - Number(other.isBehind))
   /** Returns the server with works that has used the least time. */
   const nextWithWorks = (): ServerState | undefined => {
     let first: ServerState | undefined
