@@ -66,8 +66,12 @@ function sameList(before: Scope, after: Scope, kind: ItemKind): boolean {
   return old.length === now.length && old.every((listing, i) => sameListing(listing, now[i]))
 }
 
-const changedLists = (before: Scope, after: Scope): ListKind[] =>
-  before === after ? [] : listKinds.filter((list) => !itemKinds[list].every((kind) => sameList(before, after, kind)))
+/** Returns the announced lists, and the others that differ: listings of announced ones need not be built to compare. */
+const changedLists = (before: Scope, after: Scope, announced: ReadonlySet<ListKind>): ListKind[] =>
+  listKinds.filter(
+    (list) =>
+      announced.has(list) || (before !== after && !itemKinds[list].every((kind) => sameList(before, after, kind)))
+  )
 
 /** Creates a notifier; `onSubscribersChange` is called when a subscriber is added or removed. */
 export function createListChangeNotifier(onSubscribersChange: () => void = () => {}): ListChangeNotifier {
@@ -78,14 +82,14 @@ export function createListChangeNotifier(onSubscribersChange: () => void = () =>
   let isClosed = false
 
   const announcedIn = ({ servers }: Scope) =>
-    announced.size === 0 ? [] : servers.flatMap(({ name }) => [...(announced.get(name) ?? [])])
+    new Set(announced.size === 0 ? [] : servers.flatMap(({ name }) => [...(announced.get(name) ?? [])]))
   const flush = () => {
     timer = null
     const known = new Map<Scope, Map<Scope, ListKind[]>>()
     const difference = (before: Scope, after: Scope) => {
       const row = known.get(before) ?? new Map<Scope, ListKind[]>()
       known.set(before, row)
-      const lists = row.get(after) ?? [...new Set([...changedLists(before, after), ...announcedIn(after)])]
+      const lists = row.get(after) ?? changedLists(before, after, announcedIn(after))
       row.set(after, lists)
       return lists
     }

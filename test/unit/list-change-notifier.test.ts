@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { createListChangeNotifier } from '../../src/mcp/list-change-notifier.ts'
-import { globalScope } from '../../src/catalog/scope.ts'
+import { globalScope, type Scope } from '../../src/catalog/scope.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 import { until } from '../until.ts'
 import type { ListKind } from '../../src/domain/mcp-constants.ts'
@@ -129,6 +129,36 @@ test('of what a server says itself those are told in whose scope it is, even if 
   await until('it is told of', () => heard.length === 2)
   await quiet()
   assert.deepEqual(heard, ['tools', 'prompts'])
+})
+
+test('SR-H3: the listings of an announced kind are not built to compare them', async (t) => {
+  const { watch } = open(t)
+  const built: string[] = []
+  const heard: ListKind[] = []
+  const scopeOf = (name: string): Scope => {
+    const scope = globalScope(catalogOf([storedServer('a', [tool(name), prompt('p')])]))
+    return {
+      ...scope,
+      listings(kind) {
+        built.push(kind)
+        return scope.listings(kind)
+      }
+    }
+  }
+  let scope = scopeOf('t')
+  watch.add({
+    principal: 'ann',
+    endpoint: '/mcp',
+    scope: () => scope,
+    notifyListChanged: (list) => void heard.push(list),
+    end: () => {}
+  })
+  scope = scopeOf('u')
+  watch.schedule({ server: 'a', lists: ['tools'] })
+  await until('the change is passed on', () => heard.length > 0)
+  assert.deepEqual(heard, ['tools'])
+  assert.ok(built.includes('prompt'), 'other kinds are compared')
+  assert.ok(!built.includes('tool'))
 })
 
 test('the servers that somebody watches are known, and that this has changed', (t) => {

@@ -80,7 +80,7 @@ export async function endTree(
   }
 
   // before any process ends: an orphan no longer shows its ancestors
-  const descendants = descendantsOf(belongings)
+  const descendants = await descendantsOf(belongings)
   if (descendants) members = descendants
   else await updateMembers()
   endInput(child)
