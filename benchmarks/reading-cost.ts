@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { copyToScratch } from '../src/json/buffer-list.ts'
-import { checkMessage, quickResult } from '../src/upstream/transport/message.ts'
+import { complete } from '../src/lib/time-slice.ts'
+import { checkSteps, quickResult } from '../src/upstream/transport/message.ts'
 import { createScreen } from '../src/upstream/transport/result-secrets.ts'
 import { interleaved, percentile } from './statistics.ts'
 
@@ -51,7 +52,7 @@ export type Reader = (chunks: Buffer[]) => unknown
 
 const readOwn: Reader = (chunks) => {
   const bytes = copyToScratch(chunks)
-  return quickResult(bytes, ID, checkMessage(bytes), chunks)
+  return quickResult(bytes, ID, complete(checkSteps(bytes)), chunks)
 }
 
 interface OldPieces {
@@ -105,7 +106,7 @@ export function readingCosts(
   const screens = secrets.map((all) => createScreen({ mode: 'redact', secrets: () => all, onFound() {} }))
   const [now, checked, utf8, before, ...searches] = costs([
     () => void readOwn(chunks),
-    () => void checkMessage(bytes),
+    () => void complete(checkSteps(bytes)),
     () => void isUtf8(bytes),
     () => void old?.(chunks),
     ...screens.map((screen) => () => void screen(bytes))

@@ -1,3 +1,4 @@
+import { noop } from '../lib/noop.ts'
 import { scanBuffer } from './scan.ts'
 
 /** Bytes in several buffers, as received: concatenating a large answer costs more than relaying it. */
@@ -102,14 +103,26 @@ export class BufferCollector {
   }
 }
 
+/** True while a text in the scratch memory is read in several turns of the event loop. */
+let isScratchHeld = false
+
+/** Keeps the scratch memory as it is, if these bytes are in it, until the returned function is called. */
+export function holdScratch({ buffer }: Buffer): () => void {
+  if (buffer !== scanBuffer.buffer) return noop
+  isScratchHeld = true
+  return () => {
+    isScratchHeld = false
+  }
+}
+
 /**
- * Returns the bytes in one buffer that is valid until the next call: up to 4 MiB are copied into shared scratch memory.
+ * Returns the bytes in one buffer that is valid until the next call, or while `holdScratch` keeps it: up to 4 MiB are copied into shared scratch memory.
  * Allocating buffers of this size would cost a page fault for each 4 KiB, and garbage collection.
  */
 export function copyToScratch(buffers: BufferList): Buffer {
   if (buffers.length === 1) return buffers[0]!
   const length = totalLength(buffers)
-  if (length > scanBuffer.length) return Buffer.concat(buffers)
+  if (isScratchHeld || length > scanBuffer.length) return Buffer.concat(buffers)
   let at = 0
   for (const buffer of buffers) {
     scanBuffer.set(buffer, at)

@@ -187,6 +187,11 @@ export const skipValue = (text: string, at: number, limits: JsonLimits = default
 
 const MARKS = /["{}[\]]/g
 const ENDS = /[\]},]/g
+/** Characters scanned before a regular expression is called, which costs as much as scanning this many. */
+const NEAR = 16
+
+const isMark = (code: number) =>
+  code === QUOTE || code === OPEN_OBJECT || code === CLOSE_OBJECT || code === OPEN_ARRAY || code === CLOSE_ARRAY
 
 /** Returns the offset of the next match. Throws JsonError if there is none. */
 function nextOf(pattern: RegExp, text: string, at: number): number {
@@ -195,12 +200,18 @@ function nextOf(pattern: RegExp, text: string, at: number): number {
   return pattern.lastIndex - 1
 }
 
+/** Returns the offset of the next quotation mark or bracket. Throws JsonError if there is none. */
+function nextMark(text: string, at: number): number {
+  for (let i = at; i < at + NEAR; i++) if (isMark(text.charCodeAt(i))) return i
+  return nextOf(MARKS, text, at + NEAR)
+}
+
 function skipLoosely(text: string, at: number, state: ParseState): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return state.skipText(text, at)
   if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return nextOf(ENDS, text, at)
   const open = [first + 2]
-  for (let i = nextOf(MARKS, text, at + 1); ; i = nextOf(MARKS, text, i)) {
+  for (let i = nextMark(text, at + 1); ; i = nextMark(text, i)) {
     const code = text.charCodeAt(i)
     if (code === QUOTE) {
       i = state.skipText(text, i)

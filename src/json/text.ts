@@ -1,3 +1,4 @@
+import { complete } from '../lib/time-slice.ts'
 import { BACKSLASH, LOWER_U, SPACE } from './characters.ts'
 import { FOUND_CONTROL_SPACE, FOUND_LETTER_ESCAPE, FOUND_SUSPECT } from './scan-module.ts'
 import { scanText } from './scan.ts'
@@ -95,21 +96,31 @@ function checkControls(bytes: Buffer): boolean {
 /** Characters scanned before a call of `indexOf`, which costs as much as scanning this many. */
 const NEAR = 24
 
+/** Escapes after which a check yields: some tenths of a millisecond. */
+const STEP_ESCAPES = 8_192
+const REPLACEMENT = Buffer.from('\\ufffd')
+
 /**
  * Tests for lone surrogates and escapes of letters; returns their bits. Throws JsonError on an invalid escape. `first`:
- * offset of the first backslash.
+ * offset of the first backslash. `repairs`: overwrites each lone surrogate by `\ufffd`, which is as long.
  */
-function checkEscapes(bytes: Buffer, first: number): number {
+function* escapeSteps(bytes: Buffer, first: number, repairs: boolean): Generator<void, number> {
   const text = bytes.toString('latin1')
   const { length } = text
   let found = 0
+  let left = STEP_ESCAPES
   for (let i = first; i >= 0;) {
+    if (--left === 0) {
+      yield
+      left = STEP_ESCAPES
+    }
     const third = text.charCodeAt(i + 4)
     if (third >= FOUR && third <= SEVEN && text.startsWith('u00', i + 1)) found |= HAS_LETTER_ESCAPES
     i = skipEscape(text, i)
     if (i < 0) {
       found |= HAS_LONE_SURROGATES
       i = -i
+      if (repairs) for (let at = 0; at < REPLACEMENT.length; at++) bytes[i - REPLACEMENT.length + at] = REPLACEMENT[at]!
     }
     const near = Math.min(i + NEAR, length)
     while (i < near && text.charCodeAt(i) !== BACKSLASH) i++
@@ -118,19 +129,25 @@ function checkEscapes(bytes: Buffer, first: number): number {
   return found
 }
 
-/** Does the same as `checkText` character by character, so that errors have a position. Accepts lone surrogates. */
-export function checkEachCharacter(bytes: Buffer): number {
+function* characterSteps(bytes: Buffer, repairs: boolean): Generator<void, number> {
   const spaced = checkControls(bytes) ? HAS_CONTROL_SPACE : 0
   const escape = bytes.indexOf(BACKSLASH)
-  return escape < 0 ? spaced : spaced | checkEscapes(bytes, escape)
+  return escape < 0 ? spaced : spaced | (yield* escapeSteps(bytes, escape, repairs))
 }
+
+/** Does the same as `checkText` character by character, so that errors have a position. Accepts lone surrogates. */
+export const checkEachCharacter = (bytes: Buffer): number => complete(characterSteps(bytes, false))
 
 /**
  * Checks the characters of a JSON text without its structure: no control characters but line breaks and tabs, and only
  * valid escapes. Returns 0 for most messages, or the bits `HAS_CONTROL_SPACE`, `HAS_LONE_SURROGATES` and
- * `HAS_LETTER_ESCAPES`. Throws JsonError.
+ * `HAS_LETTER_ESCAPES`. `repairs`: overwrites escapes of lone surrogates by `\ufffd`. Yields while it checks each
+ * character, which takes tens of milliseconds for megabytes of escapes. Throws JsonError.
  */
-export function checkText(bytes: Buffer): number {
+export function* textSteps(bytes: Buffer, repairs: boolean): Generator<void, number> {
   const found = scanText(bytes)
-  return (found & FOUND_SUSPECT) === 0 ? found : checkEachCharacter(bytes)
+  return (found & FOUND_SUSPECT) === 0 ? found : yield* characterSteps(bytes, repairs)
 }
+
+/** Does the same as `textSteps` at once, and repairs nothing. */
+export const checkText = (bytes: Buffer): number => complete(textSteps(bytes, false))

@@ -178,14 +178,15 @@ export function createTransports(options: TransportOptions): Transports {
   }
   const httpOptions = (target: Target): HttpClientOptions => {
     const { settings, secrets, negotiation, authorization } = target
+    const memory = memoryQuota(pending, target.name)
     return {
       url: settings.url ?? '',
       headers: upstreamHeaders(secrets),
       version,
       connector,
       maxResponseBytes,
-      memory: memoryQuota(pending, target.name),
-      reads: readingTurns.server(),
+      memory,
+      reads: readingTurns.server(memory),
       negotiation,
       authorization,
       screen: screens(target),
@@ -202,6 +203,7 @@ export function createTransports(options: TransportOptions): Transports {
     } = target
     const problem = stdioProblem(stdio, target)
     if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { maybeProcessed: false }))
+    const memory = memoryQuota(pending, name)
     return createStdioClient({
       server: name,
       command,
@@ -212,8 +214,8 @@ export function createTransports(options: TransportOptions): Transports {
       uid: stdio.uid,
       gid: stdio.gid,
       limits: { maxLineBytes: maxResponseBytes },
-      memory: memoryQuota(pending, name),
-      reads: readingTurns.server(),
+      memory,
+      reads: readingTurns.server(memory),
       log,
       requester,
       tail: own ?? tail(name),

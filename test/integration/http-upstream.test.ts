@@ -6,6 +6,7 @@ import { type Answer, type OutgoingRequest, type Sink, Call, silentSink } from '
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import type { HttpConnection } from '../../src/upstream/http/connection.ts'
 import { type HttpClientOptions, createHttpClient } from '../../src/upstream/http/streamable-http-client.ts'
+import { complete } from '../../src/lib/time-slice.ts'
 import type { ServerReads } from '../../src/upstream/transport/read-scheduler.ts'
 import { connector } from '../egress.ts'
 import { type Fault, startFaulty } from '../fixtures/http/faulty.ts'
@@ -693,6 +694,7 @@ function createGate() {
   const schedule = (work: () => void) => void works.push(work)
   const reads: ServerReads = {
     schedule,
+    readInSteps: (_, steps) => complete(steps()),
     open: (read) => ({ add: (chunk) => works.push(() => read(chunk)) > 0, close() {} })
   }
   return { works, go, reads }

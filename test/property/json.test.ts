@@ -11,7 +11,8 @@ import {
   withMembers
 } from '../../src/json/json.ts'
 import { withoutParamHeaders } from '../../src/protocol/param-headers.ts'
-import { skipValueBytes } from '../../src/json/bytes.ts'
+import { skipValueSteps } from '../../src/json/bytes.ts'
+import { complete } from '../../src/lib/time-slice.ts'
 import { arrayDocument, document, objectDocument } from './json-document.ts'
 import { holds } from './property.ts'
 import { isJson, problemOf } from '../json-outcomes.ts'
@@ -50,7 +51,7 @@ holds('JSON is taken, and each member and element is found exactly where it stan
 
 holds('the readers of text and of bytes end at the same place', [document, fc.string()], (made, rest) => {
   const bytes = Buffer.from(`${made.text} ${rest}`)
-  assert.equal(skipValueBytes(bytes, 0, limits), Buffer.byteLength(made.text))
+  assert.equal(complete(skipValueSteps(bytes, 0, limits)), Buffer.byteLength(made.text))
   assert.equal(skipValue(bytes.toString('latin1'), 0, limits), Buffer.byteLength(made.text))
 })
 
@@ -105,15 +106,16 @@ holds(
     const text = made.text.slice(0, place) + put + made.text.slice(isInsertion ? place : place + 1)
     const problem = problemOf(() => checkJson(text, limits))
     if (problem !== undefined) assert.ok(!isJson(text), text)
-    const ends = [() => skipValue(text, 0, limits), () => skipValueBytes(Buffer.from(text, 'latin1'), 0, limits)].map(
-      (read) => {
-        try {
-          return read()
-        } catch (error) {
-          return (error as JsonError).problem
-        }
+    const ends = [
+      () => skipValue(text, 0, limits),
+      () => complete(skipValueSteps(Buffer.from(text, 'latin1'), 0, limits))
+    ].map((read) => {
+      try {
+        return read()
+      } catch (error) {
+        return (error as JsonError).problem
       }
-    )
+    })
     if (/^[\0-\xff]*$/.test(text)) assert.equal(ends[0], ends[1], text)
     const checked = problemOf(() => checkJson(text, { ...limits, checksStrings: true }))
     assert.equal(checked === undefined, isJson(text), text)

@@ -11,7 +11,8 @@ import {
   wholeMembers
 } from '../../src/json/json.ts'
 import { type Message, quickResult, readMessage } from '../../src/upstream/transport/message.ts'
-import { membersOfBytes, skipValueBytes, wholeMembersOfBytes } from '../../src/json/bytes.ts'
+import { membersOfBytes, skipValueSteps, wholeMemberSteps } from '../../src/json/bytes.ts'
+import { complete } from '../../src/lib/time-slice.ts'
 
 const everyLimits = [
   { depth: MAX_DEPTH, elements: Infinity },
@@ -68,7 +69,7 @@ test('bytes are read as the text is, whole and cut at every place', () => {
       for (const limits of everyLimits) {
         const expected = outcome(() => skipValue(part.toString('latin1'), 0, limits))
         assert.equal(
-          outcome(() => skipValueBytes(part, 0, limits)),
+          outcome(() => complete(skipValueSteps(part, 0, limits))),
           expected,
           part.toString().slice(0, 80)
         )
@@ -102,7 +103,7 @@ test('members of bytes are those of the text, with the objects on the path, whol
       for (const limits of [...everyLimits, { ...everyLimits[0]!, members: 2 }]) {
         const expected = read(() => wholeMembers(part.toString('latin1'), limits, path))
         assert.deepEqual(
-          read(() => wholeMembersOfBytes(part, limits, path)),
+          read(() => complete(wholeMemberSteps(part, limits, path))),
           expected,
           part.toString().slice(0, 80)
         )
@@ -252,4 +253,22 @@ test('objects as deep as allowed are read in the result of a task, and no deeper
   for (const read of resultsOf(`{"result":${nested(MAX_DEPTH - 1)}}`))
     assert.equal(read().partOf('result')!.isObject, true)
   for (const read of resultsOf(`{"result":${nested(MAX_DEPTH)}}`)) assert.throws(read, { problem: 'depth' })
+})
+
+test('SR-H3 a parse yields after a few thousand elements, wherever they are', () => {
+  const many = (element: string) => Array<string>(100_000).fill(element).join()
+  const limits = { depth: MAX_DEPTH, elements: Infinity }
+  for (const text of [
+    `{"a":[${many('1')}]}`,
+    `{"result":{"a":{"b":[${many('null')}]}}}`,
+    `{"a":{${many('"a":""')}}}`,
+    `{"a":[${many('[]')}],"b":1}`
+  ]) {
+    for (const path of [[], ['result']]) {
+      const reading = wholeMemberSteps(Buffer.from(text), limits, path)
+      let yields = 0
+      while (!reading.next().done) yields++
+      assert.ok(yields >= 20, `${yields} of ${text.slice(0, 30)}`)
+    }
+  }
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkEachCharacter, checkText } from '../../src/json/text.ts'
+import { checkEachCharacter, checkText, textSteps } from '../../src/json/text.ts'
 
 test('short text is checked at every place in its memory, to the last byte of it', () => {
   for (let before = 0; before < 9; before++) {
@@ -31,5 +31,16 @@ test('a control character is found at every place', () => {
         )
       }
     }
+  }
+})
+
+test('SR-H3 the check of megabytes of escapes yields after a few thousand of them', () => {
+  for (const escape of ['\\ud800', '\\udc00', '\\ud83d\\ude00\\udc00']) {
+    const bytes = Buffer.from(`"${escape.repeat(100_000)}"`)
+    const checking = textSteps(bytes, true)
+    let yields = 0
+    while (!checking.next().done) yields++
+    assert.ok(yields >= 10, `${yields} for ${escape}`)
+    assert.equal(bytes.toString(), `"${escape.replace(/\\ud800|\\udc00/, '\\ufffd').repeat(100_000)}"`)
   }
 })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { Payload } from '../../src/json/payload.ts'
 import { Call, silentSink } from '../../src/upstream/transport/call.ts'
 import type { Answer, OutgoingRequest, Sink } from '../../src/upstream/transport/call.ts'
+import { complete } from '../../src/lib/time-slice.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import { createJsonRpcPeer } from '../../src/upstream/transport/jsonrpc-peer.ts'
 import type { JsonRpcPeerOptions } from '../../src/upstream/transport/jsonrpc-peer.ts'
@@ -19,7 +20,7 @@ const startPeer = (options: Partial<JsonRpcPeerOptions> = {}) => {
     onRequest: () => null,
     ...options
   })
-  const receive = (text: string) => peer.receive(Buffer.from(text))
+  const receive = (text: string) => complete(peer.receive(Buffer.from(text)))
   return { peer, written, notified, receive }
 }
 

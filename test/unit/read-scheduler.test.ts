@@ -147,6 +147,43 @@ test('SR-H3 a long chunk is read in pieces, between which other work has its tur
   )
 })
 
+test('SR-H3 a large message is read in steps: other servers have their turn between them, and what follows it waits', async () => {
+  let time = 0
+  const scheduler = createReadScheduler(() => time)
+  const [one, other] = [scheduler.server(), scheduler.server()]
+  const done: string[] = []
+  const steps = (name: string, count: number) =>
+    function* () {
+      for (let step = 1; step <= count; step++) {
+        time += 0.7
+        done.push(`${name}${step}`)
+        if (step < count) yield
+      }
+    }
+  const source = one.open(
+    () => {
+      one.readInSteps(10, steps('small', 2))
+      one.readInSteps(1_000_000, steps('large', 3))
+      one.readInSteps(10, steps('next', 1))
+    },
+    () => {}
+  )
+  source.add(chunk)
+  one.schedule(() => done.push('end'))
+  const seen = []
+  for (let turns = 0; turns < 6; turns++) {
+    other.schedule(() => done.push('other'))
+    await nextTurn()
+    seen.push(done.splice(0).join(' '))
+  }
+  assert.ok(seen[0]?.includes('small1 small2'), 'a small message is read at once')
+  assert.deepEqual(seen.join(' ').replaceAll(' other', ''), 'small1 small2 large1 large2 large3 next1 end')
+  assert.ok(
+    seen.slice(1).every((turn) => turn.includes('other') && turn.split('large').length <= 3),
+    seen.join(' | ')
+  )
+})
+
 test('a server that takes little time in each turn is never held up', async () => {
   const { server, open, turn } = setUp()
   const only = open(server(), 'x', 0.4)

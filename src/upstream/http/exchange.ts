@@ -5,19 +5,19 @@ import { InboundRequests, isBroadcast } from '../transport/inbound-requests.ts'
 import type { Answer, Call } from '../transport/call.ts'
 import { EventStream } from '../../protocol/event-stream.ts'
 import { type FailureReason, UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import { BufferCollector, copyToScratch } from '../../json/buffer-list.ts'
+import { BufferCollector, copyToScratch, holdScratch } from '../../json/buffer-list.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY } from '../transport/memory-quota.ts'
 import type { ServerReads, ReadSource } from '../transport/read-scheduler.ts'
 import {
   addressOf,
-  checkMessage,
+  checkSteps,
   invalidRequest,
   readListAnswer,
   type Message,
-  quickResult,
+  quickResultSteps,
   readError,
-  readMessage,
+  messageSteps,
   refusableId,
   toFailure,
   uncheckedList
@@ -206,6 +206,21 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     }
   }
 
+  /** Reads a message of so many bytes, step by step if it is large, unless the call is over by then. */
+  #readInSteps(bytes: number, steps: () => Generator<void, void>): void {
+    this.#host.reads.readInSteps(bytes, () => this.#guarded(steps))
+  }
+
+  *#guarded(steps: () => Generator<void, void>): Generator<void, void> {
+    if (this.#isSettled) return
+    try {
+      yield* steps()
+    } catch (error) {
+      this.#fail(toFailure(error))
+      this.release()
+    }
+  }
+
   /** True if a body with that status may contain a JSON-RPC message. */
   #mayContainMessage(status: number): boolean {
     if (status >= 300 && status < 400) return false
@@ -214,7 +229,9 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   #openStream(): void {
     this.#mode = 'stream'
-    this.#stream = new EventStream(this.#host.maxBytes, (data) => this.#onEvent(data))
+    this.#stream = new EventStream(this.#host.maxBytes, (data) =>
+      this.#readInSteps(data.length, () => this.#eventSteps(data))
+    )
     this.#source?.close()
     this.#source = this.#host.reads.open(
       (chunk) => this.#read(() => this.#addEvents(chunk)),
@@ -314,8 +331,15 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   }
 
   #readJson(): void {
+    // counted by the scheduler from now on
+    this.#reservation?.release()
+    this.#readInSteps(this.#body!.length, () => this.#jsonSteps())
+  }
+
+  *#jsonSteps(): Generator<void, void> {
     try {
-      const answer = this.#readAnswer(this.#body!.take())
+      const answer = yield* this.#answerSteps(this.#body!.take())
+      if (this.#isSettled) return
       if (this.#status < 300 || answer.kind === 'error') this.#finish(answer)
       else this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
     } catch (error) {
@@ -329,16 +353,24 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     return this.#call.request.method.endsWith('/list')
   }
 
-  #readAnswer(pieces: Buffer[]): Answer {
+  *#answerSteps(pieces: Buffer[]): Generator<void, Answer> {
     const bytes = copyToScratch(pieces)
-    const check = this.#isList ? uncheckedList : checkMessage(bytes)
+    const letGo = holdScratch(bytes)
+    try {
+      return yield* this.#bodySteps(bytes, pieces)
+    } finally {
+      letGo()
+    }
+  }
+
+  /** `bytes`: the pieces in one buffer that is reused. */
+  *#bodySteps(bytes: Buffer, pieces: Buffer[]): Generator<void, Answer> {
+    const check = this.#isList ? uncheckedList : yield* checkSteps(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is not a response')
-    // the scratch buffer is reused, so `bytes` must not be kept
     const keptPieces = screened === bytes ? (check.isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
-    return (
-      quickResult(screened, this.id, check, keptPieces) ?? this.#checkAnswer(readMessage(screened, check, keptPieces))
-    )
+    const result = yield* quickResultSteps(screened, this.id, check, keptPieces)
+    return result ?? this.#checkAnswer(yield* messageSteps(screened, check, keptPieces))
   }
 
   /** Accepts only an answer to this request; an error may come without its id. */
@@ -356,20 +388,20 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     else this.#succeed(answer)
   }
 
-  #onEvent(event: Buffer): void {
-    if (this.#isSettled) return
+  *#eventSteps(event: Buffer): Generator<void, void> {
     try {
       const list = this.#isList ? readListAnswer(event) : undefined
       const isList = list?.id === this.id
-      const check = isList ? uncheckedList : checkMessage(event)
+      const check = isList ? uncheckedList : yield* checkSteps(event)
       const data = this.#host.screen ? this.#host.screen(event) : event
       if (!data) return
       if (isList && data === event) return this.#succeed(list.answer)
-      const answer = quickResult(data, this.id, check)
-      if (answer) this.#succeed(answer)
-      else this.#onMessage(readMessage(data, check))
+      const answer = yield* quickResultSteps(data, this.id, check)
+      if (answer) return this.#succeed(answer)
+      const message = yield* messageSteps(data, check)
+      if (!this.#isSettled) this.#onMessage(message)
     } catch (error) {
-      this.#onMalformed(event, error)
+      if (!this.#isSettled) this.#onMalformed(event, error)
     }
   }
 

@@ -8,10 +8,10 @@ import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 import {
   addressOf,
-  checkMessage,
+  checkSteps,
   invalidRequest,
   type Message,
-  readMessage,
+  messageSteps,
   refusableId,
   toFailure
 } from '../transport/message.ts'
@@ -67,29 +67,37 @@ export function createNotificationStream(options: NotificationStreamOptions): No
     const id = address?.kind === 'request' ? refusableId(address.id) : undefined
     if (id !== undefined) reply(id, invalidRequest)
   }
-  const read = (event: Buffer): Message | undefined => {
+  function* readSteps(event: Buffer): Generator<void, Message | undefined> {
     try {
-      const check = checkMessage(event)
+      const check = yield* checkSteps(event)
       const data = screen ? screen(event) : event
-      return data ? readMessage(data, check) : undefined
+      return data ? yield* messageSteps(data, check) : undefined
     } catch (error) {
       rejectMalformed(event, error)
       return undefined
     }
   }
-  const onEvent = (event: Buffer) => {
-    const message = read(event)
-    if (!message || message.kind === 'answer') return
+  const pass = (message: Message) => {
+    if (message.kind === 'answer') return
     const { method, params } = message
     if (message.kind === 'request')
       return void requests.handle(message.id, method, params, (...request) => sink.request(...request))
     if (method === 'notifications/cancelled') requests.cancel(params)
     else sink.notify(method, params)
   }
+  function* eventSteps(event: Buffer): Generator<void, void> {
+    if (isClosed) return
+    try {
+      const message = yield* readSteps(event)
+      if (message && !isClosed) pass(message)
+    } catch {
+      close()
+    }
+  }
   const requests = new InboundRequests(MAX_SERVER_REQUESTS, reply, memory)
   const reservation = new MemoryReservation(memory)
   let resume: (() => void) | undefined
-  const stream = new EventStream(maxEventBytes, onEvent)
+  const stream = new EventStream(maxEventBytes, (event) => reads.readInSteps(event.length, () => eventSteps(event)))
 
   const close = () => {
     isClosed = true

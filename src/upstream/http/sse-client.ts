@@ -82,8 +82,8 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
     isShared,
     screen: context.options.screen
   })
-  stream.onMessage = (data) => {
-    if (!peer.receive(data)) context.options.onDropped?.('sent an event that is not a JSON-RPC message')
+  stream.onMessage = function* (data) {
+    if (!(yield* peer.receive(data))) context.options.onDropped?.('sent an event that is not a JSON-RPC message')
   }
   stream.onEnd = end
 

@@ -11,8 +11,8 @@ export interface SseStream {
   readonly handler: Dispatcher.DispatchHandler
   /** Path and query for posting messages, from the first event. Rejects with UpstreamFailure. */
   readonly endpoint: Promise<string>
-  /** Receives each message of the upstream. */
-  onMessage: ((data: Buffer) => void) | null
+  /** Reads each message of the upstream, in steps. */
+  onMessage: ((data: Buffer) => Generator<void, void>) | null
   /** Called once if the stream ends other than by `close`. */
   onEnd: ((failure: UpstreamFailure) => void) | null
   /** Called once when the stream ends, for any reason. */
@@ -100,8 +100,12 @@ export function openSseStream(options: SseStreamOptions): SseStream {
   const events = new EventStream(maxEventBytes, (data, type) => {
     if (isEnded) return
     if (!hasEndpoint && type === 'endpoint') takeEndpoint(data)
-    else if (hasEndpoint && (type === '' || type === 'message')) stream.onMessage?.(data)
+    else if (hasEndpoint && (type === '' || type === 'message'))
+      reads.readInSteps(data.length, () => messageSteps(data))
   })
+  function* messageSteps(data: Buffer): Generator<void, void> {
+    if (!isEnded && stream.onMessage) yield* stream.onMessage(data)
+  }
 
   const readChunk = (chunk: Buffer) => {
     if (isEnded) return

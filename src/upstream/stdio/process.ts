@@ -49,8 +49,8 @@ export interface ProcessSettings {
 }
 
 export interface ProcessEvents {
-  /** Receives one line of stdout. Returns false if the line is not a message. */
-  readonly onLine: (line: Buffer) => boolean
+  /** Reads one line of stdout, in steps. Returns false if the line is not a message. */
+  readonly onLine: (line: Buffer) => Generator<void, boolean>
   /** Called once when the process can carry no more messages, but not after `close`. */
   readonly onEnd: (failure: UpstreamFailure) => void
 }
@@ -210,18 +210,20 @@ function superviseChild(
   const lines = createLineReader({
     maxBytes: settings.limits.maxLineBytes,
     onTooLong: tooLong,
-    onLine: (line) => {
-      if (!isEnded && !onLine(line)) logNoise(line)
-    }
+    onLine: (line) => reads.readInSteps(line.length, () => lineSteps(line))
   })
-  const readChunk = (chunk: Buffer) => {
+  function* lineSteps(line: Buffer): Generator<void, void> {
     if (isEnded) return
     try {
-      lines.push(chunk)
+      if (!(yield* onLine(line))) logNoise(line)
     } catch (error) {
       // an exception in an event handler would end the gateway
-      return finish(new UpstreamFailure('bad_response', 'sent something that cannot be read', { cause: error }), false)
+      finish(new UpstreamFailure('bad_response', 'sent something that cannot be read', { cause: error }), false)
     }
+  }
+  const readChunk = (chunk: Buffer) => {
+    if (isEnded) return
+    lines.push(chunk)
     if (!isEnded && !reservation.resize(lines.bufferedBytes))
       finish(new UpstreamFailure('too_large', TOO_MUCH_MEMORY), false)
   }

@@ -9,11 +9,11 @@ import type { SessionRequestHandler } from './connection.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import {
   addressOf,
-  checkMessage,
+  checkSteps,
   invalidRequest,
   readListAnswer,
   type Message,
-  readMessage,
+  messageSteps,
   refusableId,
   toFailure
 } from './message.ts'
@@ -55,10 +55,10 @@ export interface JsonRpcPeer {
   /** Sends a notification. `params` is JSON text with braces, or empty. */
   notify(method: string, params: string): void
   /**
-   * Handles one message as UTF-8 bytes, which must not change afterwards. Returns false if it is not a JSON-RPC
-   * message.
+   * Handles one message as UTF-8 bytes, which must not change afterwards; a large one in steps. Returns false if it is
+   * not a JSON-RPC message.
    */
-  receive(bytes: Buffer): boolean
+  receive(bytes: Buffer): Generator<void, boolean>
   /** Ends the conversation: rejects requests in flight and all later ones. */
   fail(failure: UpstreamFailure): void
 }
@@ -120,12 +120,13 @@ class CallMultiplexer implements JsonRpcPeer {
     this.#options.write(notificationText(method, params), noop)
   }
 
-  receive(received: Buffer): boolean {
+  *receive(received: Buffer): Generator<void, boolean> {
     const { screen } = this.#options
     try {
-      const check = checkMessage(received)
+      const check = yield* checkSteps(received)
       const bytes = screen ? screen(received) : received
-      if (bytes) this.#handle(readMessage(bytes, check))
+      const message = bytes && (yield* messageSteps(bytes, check))
+      if (message && !this.#endedWith) this.#handle(message)
       return true
     } catch (error) {
       if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { type ByteLimits, endOfMembers, membersOfBytes, wholeMembersOfBytes } from '../../json/bytes.ts'
+import { complete } from '../../lib/time-slice.ts'
+import { type ByteLimits, endOfMembers, membersOfBytes, memberSteps, wholeMemberSteps } from '../../json/bytes.ts'
 import { OPEN_OBJECT, QUOTE, CLOSE_OBJECT } from '../../json/characters.ts'
-import { checkText, HAS_CONTROL_SPACE, HAS_LETTER_ESCAPES, HAS_LONE_SURROGATES } from '../../json/text.ts'
+import { textSteps, HAS_CONTROL_SPACE, HAS_LETTER_ESCAPES, HAS_LONE_SURROGATES } from '../../json/text.ts'
 import {
   checkUnique,
   type JsonLimits,
@@ -16,7 +17,6 @@ import {
 } from '../../json/json.ts'
 import { LARGE_BYTES, Payload } from '../../json/payload.ts'
 import { sliceBuffers, type BufferList } from '../../json/buffer-list.ts'
-import { withoutLoneSurrogates } from '../../json/surrogates.ts'
 import { errorAnswer, type Answer } from './call.ts'
 import { UpstreamFailure, badResponse } from '../../protocol/upstream-failure.ts'
 
@@ -72,16 +72,15 @@ const plain: TextCheck = { limits: defaultLimits, isRepaired: false, mayEscapeLe
 const checkedBefore: TextCheck = { ...plain, mayEscapeLetters: true }
 
 /**
- * Checks the text of a message before it is parsed: valid UTF-8, and only characters that JSON allows in strings.
- * Replaces escapes of lone surrogates by U+FFFD in place, because many parsers reject the whole message over them.
- * Throws JsonError, or `bad_response` if the bytes are not UTF-8.
+ * Checks the text of a message before it is parsed, in steps: valid UTF-8, and only characters that JSON allows in
+ * strings. Replaces escapes of lone surrogates by U+FFFD in place, because many parsers reject the whole message over
+ * them. Throws JsonError, or `bad_response` if the bytes are not UTF-8.
  */
-export function checkMessage(bytes: Buffer): TextCheck {
+export function* checkSteps(bytes: Buffer): Generator<void, TextCheck> {
   if (!isUtf8(bytes)) throw badResponse('answered with invalid UTF-8')
-  const found = checkText(bytes)
+  const found = yield* textSteps(bytes, true)
   if (found === 0) return plain
   const isRepaired = (found & HAS_LONE_SURROGATES) !== 0
-  if (isRepaired) bytes.write(withoutLoneSurrogates(bytes.toString('latin1')), 'latin1')
   const limits = (found & HAS_CONTROL_SPACE) === 0 ? defaultLimits : spacedLimits
   return { limits, isRepaired, mayEscapeLetters: (found & HAS_LETTER_ESCAPES) !== 0 }
 }
@@ -114,15 +113,15 @@ function byteLimitsFor(bytes: Buffer, { depth, elements, members, isLoose, check
 
 /**
  * Returns the result for the request `id` if the message has the layout of the SDKs (id before the result, or last);
- * null for any other message, which `readMessage` then handles. Both functions take valid UTF-8 and throw JsonError.
- * `pieces`: the same bytes in buffers that may be kept, unlike `bytes`.
+ * null for any other message, which `messageSteps` then handles. Both take valid UTF-8, yield between the parts of a
+ * large message, and throw JsonError. `pieces`: the same bytes in buffers that may be kept, unlike `bytes`.
  */
-export function quickResult(
+export function* quickResultSteps(
   bytes: Buffer,
   id: string,
   { limits, mayEscapeLetters } = checkedBefore,
   pieces: BufferList = [bytes]
-): Answer | null {
+): Generator<void, Answer | null> {
   const byteLimits = byteLimitsFor(bytes, limits)
   const isLarge = byteLimits !== undefined
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
@@ -131,7 +130,7 @@ export function quickResult(
   // counted from the result
   const depth = limits.depth - 1
   const found = isLarge
-    ? membersOfBytes(bytes, start, { ...byteLimits, depth }, taskPath)
+    ? yield* memberSteps(bytes, start, { ...byteLimits, depth }, taskPath)
     : members(head, start, { ...limits, depth }, taskPath)
   const end = isLarge ? endOfMembers(bytes, start, found) : skipSpace(head, found.at(-1)?.end ?? start + 1) + 1
   if (isLarge && bytes.length - end > MARGIN) return null
@@ -183,19 +182,23 @@ function readRequest(bytes: Buffer, text: string | undefined, found: readonly Me
 
 const notRpc = () => badResponse('answered with something that is not JSON-RPC 2.0')
 
+/** Does the same as `quickResultSteps` at once. */
+export const quickResult = (...given: Parameters<typeof quickResultSteps>): Answer | null =>
+  complete(quickResultSteps(...given))
+
 /**
- * Reads one message whose text has been checked. Throws JsonError, or UpstreamFailure if the message is not JSON-RPC
- * 2.0.
+ * Reads one message whose text has been checked, in steps. Throws JsonError, or UpstreamFailure if the message is not
+ * JSON-RPC 2.0.
  */
-export function readMessage(
+export function* messageSteps(
   bytes: Buffer,
   { limits, mayEscapeLetters } = checkedBefore,
   pieces: BufferList = [bytes]
-): Message {
+): Generator<void, Message> {
   const byteLimits = byteLimitsFor(bytes, limits)
   const text = byteLimits ? undefined : bytes.toString('latin1')
   const found = byteLimits
-    ? wholeMembersOfBytes(bytes, byteLimits, resultPath)
+    ? yield* wholeMemberSteps(bytes, byteLimits, resultPath)
     : wholeMembers(text!, limits, resultPath)
   checkUnique(found)
   const member = (key: string) => found.find((each) => each.key === key)
@@ -226,6 +229,9 @@ export function readMessage(
     : Payload.ofLatin1(slice({ start, end }), known, mayEscapeLetters)
   return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }
+
+/** Does the same as `messageSteps` at once. */
+export const readMessage = (...given: Parameters<typeof messageSteps>): Message => complete(messageSteps(...given))
 
 /** Kind and id of a message that cannot be used. */
 export interface MessageAddress {

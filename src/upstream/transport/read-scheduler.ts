@@ -1,3 +1,6 @@
+import { complete, MIN_SLICED_BYTES } from '../../lib/time-slice.ts'
+import { type MemoryQuota, unlimitedMemory } from './memory-quota.ts'
+
 /** Milliseconds per event-loop turn in which messages of servers are read; beyond that they wait for a later turn. */
 const TURN_BUDGET_MS = 1
 /** Milliseconds of a turn, with what follows from what was read, after which the next turn reads of one server only. */
@@ -34,6 +37,12 @@ export interface ServerReads {
    * not throw: nothing catches the error, and the process ends.
    */
   schedule(work: () => void): void
+  /**
+   * Reads a message of so many bytes; called by a read or by scheduled work. A small message is read at once, a large one
+   * step by step in the server's turns, before everything else that the server sent: messages that follow in the same
+   * chunk wait for it. `steps` must not throw.
+   */
+  readInSteps(bytes: number, steps: () => Generator<void, void>): void
   /** Registers a source: `read` reads a chunk, or a piece of one, and must not throw; `resume` continues the source. */
   open(read: (chunk: Buffer) => void, resume: () => void): ReadSource
 }
@@ -46,18 +55,46 @@ export interface ServerReads {
  * are paused once 16 KiB of them wait: of each no more waits than two reads of its socket. `now` is replaced only in tests.
  */
 export interface ReadScheduler {
-  /** Creates the scheduler of one server, for all its connections. */
-  server(): ServerReads
+  /** Creates the scheduler of one server, for all its connections. `memory` counts a message that is read in steps. */
+  server(memory?: MemoryQuota): ServerReads
+}
+
+interface Following {
+  readonly bytes: number
+  readonly steps: () => Generator<void, void>
 }
 
 interface ServerState {
   /** Reads of chunks that have arrived, and other work for the server, in order of arrival. */
   readonly works: (() => void)[]
+  /** Large message that is being read, and messages that wait for it. */
+  reading: Generator<void, void> | null
+  readonly following: Following[]
+  readonly memory: MemoryQuota
   readonly paused: (() => void)[]
   /** True while something of an earlier turn waits. */
   isBehind: boolean
   /** Virtual time at which its next share begins: grows by the time that its shares take. */
   due: number
+}
+
+const hasWork = ({ works, reading, following }: ServerState): boolean =>
+  works.length > 0 || reading !== null || following.length > 0
+
+/** Reads a message, whose bytes are no longer those of an unfinished message but still in memory. */
+function* readCounted(memory: MemoryQuota, { bytes, steps }: Following): Generator<void, void> {
+  // others may have taken its bytes meanwhile: the message is there all the same
+  const isCounted = memory.reserve(bytes)
+  yield* steps()
+  if (isCounted) memory.release(bytes)
+}
+
+/** Does one step of what a server sent. */
+function takeStep(server: ServerState): void {
+  const next = server.reading ? undefined : server.following.shift()
+  if (next) server.reading = readCounted(server.memory, next)
+  if (!server.reading) server.works.shift()?.()
+  else if (server.reading.next().done) server.reading = null
 }
 
 export function createReadScheduler(now: () => number = () => performance.now()): ReadScheduler {
@@ -81,13 +118,13 @@ export function createReadScheduler(now: () => number = () => performance.now())
   }
   /** Reads what a server sent for its share of the turn, which begins at `begun`. Returns the time. */
   const serve = (server: ServerState, begun: number): number => {
-    const { works, paused } = server
+    const { paused } = server
     let at = begun
-    while (works.length > 0 && at - begun <= SHARE_MS) {
-      works.shift()!()
+    while (hasWork(server) && at - begun <= SHARE_MS) {
+      takeStep(server)
       at = now()
     }
-    for (let resumed = 0; works.length === 0 && paused.length > 0 && resumed < RESUMED; resumed++) {
+    for (let resumed = 0; !hasWork(server) && paused.length > 0 && resumed < RESUMED; resumed++) {
       if (at - begun > SHARE_MS) break
       paused.shift()!()
       at = now()
@@ -99,11 +136,10 @@ export function createReadScheduler(now: () => number = () => performance.now())
   /** Servers in the order of their shares: of equal ones first those that are not behind. */
   const inOrder = (): ServerState[] =>
     [...active].sort((one, other) => one.due - other.due || Number(one.isBehind) - Number(other.isBehind))
-  /** Returns the server with works that has used the least time. */
-  const nextWithWorks = (): ServerState | undefined => {
+  /** Returns the server with work that has used the least time. */
+  const nextWithWork = (): ServerState | undefined => {
     let first: ServerState | undefined
-    for (const server of active)
-      if (server.works.length > 0 && (first === undefined || server.due < first.due)) first = server
+    for (const server of active) if (hasWork(server) && (first === undefined || server.due < first.due)) first = server
     return first
   }
   const runTurn = () => {
@@ -121,20 +157,28 @@ export function createReadScheduler(now: () => number = () => performance.now())
     }
     // the rest of the turn is for whoever waits, also if that is one server
     while (at < end && !wasLong) {
-      const server = nextWithWorks()
+      const server = nextWithWork()
       if (!server) break
       at = serve(server, at)
     }
     for (const server of active) {
-      server.isBehind = server.works.length > 0 || server.paused.length > 0
+      server.isBehind = hasWork(server) || server.paused.length > 0
       if (!server.isBehind) active.delete(server)
     }
     if (active.size > 0) plan()
   }
 
   return {
-    server() {
-      const server: ServerState = { works: [], paused: [], isBehind: false, due: 0 }
+    server(memory = unlimitedMemory) {
+      const server: ServerState = {
+        works: [],
+        reading: null,
+        following: [],
+        memory,
+        paused: [],
+        isBehind: false,
+        due: 0
+      }
       const schedule = (work: () => void) => {
         if (server.works.push(work) > 1 || active.has(server)) return
         server.due = Math.max(server.due, virtual - CREDIT_MS)
@@ -143,6 +187,11 @@ export function createReadScheduler(now: () => number = () => performance.now())
       }
       return {
         schedule,
+        readInSteps(bytes, steps) {
+          const mustWait = server.reading !== null || server.following.length > 0
+          if (mustWait || bytes >= MIN_SLICED_BYTES) server.following.push({ bytes, steps })
+          else complete(steps())
+        },
         open(read, resume) {
           let isClosed = false
           let waiting = 0
