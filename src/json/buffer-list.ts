@@ -116,8 +116,9 @@ export function holdScratch({ buffer }: Buffer): () => void {
 }
 
 /**
- * Returns the bytes in one buffer that is valid until the next call, or while `holdScratch` keeps it: up to 4 MiB are copied into shared scratch memory.
- * Allocating buffers of this size would cost a page fault for each 4 KiB, and garbage collection.
+ * Returns the bytes in one buffer that is valid until the next call, or while `holdScratch` keeps it: up to 4 MiB are
+ * copied into shared scratch memory. Allocating buffers of this size would cost a page fault for each 4 KiB, and garbage
+ * collection.
  */
 export function copyToScratch(buffers: BufferList): Buffer {
   if (buffers.length === 1) return buffers[0]!
