@@ -59,6 +59,7 @@ export interface ReadScheduler {
   server(memory?: MemoryQuota): ServerReads
 }
 
+/** A message that is read in steps, or behind one. */
 interface Following {
   readonly bytes: number
   readonly steps: () => Generator<void, void>
@@ -95,6 +96,40 @@ function takeStep(server: ServerState): void {
   if (next) server.reading = readCounted(server.memory, next)
   if (!server.reading) server.works.shift()?.()
   else if (server.reading.next().done) server.reading = null
+}
+
+/** Creates a source of a server: `schedule` queues the reads of its chunks. */
+function createSource(
+  server: ServerState,
+  schedule: ServerReads['schedule'],
+  read: (chunk: Buffer) => void,
+  resume: () => void
+): ReadSource {
+  let isClosed = false
+  let waiting = 0
+  const isPaused = () => server.paused.includes(resume)
+  return {
+    add(chunk) {
+      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+        const piece = chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk
+        const bytes = piece.length + CHUNK_BYTES
+        waiting += bytes
+        schedule(() => {
+          waiting -= bytes
+          read(piece)
+        })
+      }
+      if (!server.isBehind || isClosed || waiting < WAITING_BYTES) return true
+      if (!isPaused()) server.paused.push(resume)
+      return false
+    },
+    close() {
+      isClosed = true
+      if (!isPaused()) return
+      server.paused.splice(server.paused.indexOf(resume), 1)
+      resume()
+    }
+  }
 }
 
 export function createReadScheduler(now: () => number = () => performance.now()): ReadScheduler {
@@ -192,33 +227,7 @@ export function createReadScheduler(now: () => number = () => performance.now())
           if (mustWait || bytes >= MIN_SLICED_BYTES) server.following.push({ bytes, steps })
           else complete(steps())
         },
-        open(read, resume) {
-          let isClosed = false
-          let waiting = 0
-          const isPaused = () => server.paused.includes(resume)
-          return {
-            add(chunk) {
-              for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
-                const piece = chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk
-                const bytes = piece.length + CHUNK_BYTES
-                waiting += bytes
-                schedule(() => {
-                  waiting -= bytes
-                  read(piece)
-                })
-              }
-              if (!server.isBehind || isClosed || waiting < WAITING_BYTES) return true
-              if (!isPaused()) server.paused.push(resume)
-              return false
-            },
-            close() {
-              isClosed = true
-              if (!isPaused()) return
-              server.paused.splice(server.paused.indexOf(resume), 1)
-              resume()
-            }
-          }
-        }
+        open: (read, resume) => createSource(server, schedule, read, resume)
       }
     }
   }
