@@ -6,7 +6,7 @@ import { startPostgres } from '../../postgres.ts'
 import { addCleanup, tempDir } from '../../store.ts'
 import { own } from './hostile-tools.ts'
 import { createLimit, type MemoryLimit } from './limit.ts'
-import { NICE, startUpstream } from './processes.ts'
+import { niceCommand, startUpstream } from './processes.ts'
 
 export const tokens = {
   admin: 'soak-admin-token-0123456789',
@@ -95,15 +95,7 @@ export async function deploy(t: TestContext, isEnterprise: boolean, hostile: rea
   addCleanup(t, () => clearInterval(forget))
   const http = { transport: 'streamable_http' }
   const script = fileURLToPath(new URL('upstream-stdio.mjs', import.meta.url))
-  const [command, ...args] = [
-    ...(childLimit?.launcher ?? []),
-    '/usr/bin/env',
-    'nice',
-    '-n',
-    `${NICE}`,
-    process.execPath,
-    script
-  ]
+  const [command, ...args] = [...(childLimit?.launcher ?? []), ...niceCommand, process.execPath, script]
   await made('/api/v0/servers', { name: 'good', ...http, url: good.url })
   for (const kind of ['bad', 'newer', 'turned'].filter((name) => hostile.includes(name))) {
     const session_mode = kind === 'bad' ? 'stateful' : 'stateless'

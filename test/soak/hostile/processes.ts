@@ -11,6 +11,16 @@ import { addCleanup } from '../../store.ts'
  */
 export const NICE = 7
 
+/**
+ * Command prefix for the same priority. Linux may give each session the same share of the time, whatever the priority of
+ * its processes (autogroup), and each stdio server has a session of its own: so its session gets the priority too.
+ */
+export const niceCommand: readonly string[] = [
+  '/bin/sh',
+  '-c',
+  `echo ${NICE} 2>/dev/null >/proc/self/autogroup; exec nice -n ${NICE} "$0" "$@"`
+]
+
 /** Starts a process at low priority, ended with the run. */
 export function start(t: TestContext, file: string, args: readonly string[]): ChildProcess {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
