@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { copyToScratch } from '../src/json/buffer-list.ts'
 import { complete } from '../src/lib/time-slice.ts'
-import { checkSteps, quickResult } from '../src/upstream/transport/message.ts'
+import { checkSteps, quickResultSteps } from '../src/upstream/transport/message.ts'
 import { createScreen } from '../src/upstream/transport/result-secrets.ts'
 import { interleaved, percentile } from './statistics.ts'
 
@@ -52,7 +52,7 @@ export type Reader = (chunks: Buffer[]) => unknown
 
 const readOwn: Reader = (chunks) => {
   const bytes = copyToScratch(chunks)
-  return quickResult(bytes, ID, complete(checkSteps(bytes)), chunks)
+  return complete(quickResultSteps(bytes, ID, complete(checkSteps(bytes)), chunks))
 }
 
 interface OldPieces {

@@ -5,7 +5,7 @@ import { nameApps as nameApp } from '../../src/mcp/messages/app-addresses.ts'
 import { complete, createSlicedWork } from '../../src/lib/time-slice.ts'
 import type { CatalogServer } from '../../src/catalog/catalog.ts'
 import type { UpstreamAnswer } from '../../src/upstream/transport/call.ts'
-import { checkSteps, quickResult } from '../../src/upstream/transport/message.ts'
+import { checkSteps, quickResultSteps } from '../../src/upstream/transport/message.ts'
 import { resultWithAddresses } from '../../src/mcp/tasks/task-results.ts'
 import { namedContents } from '../../src/mcp/messages/named-contents.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
@@ -93,7 +93,7 @@ function* spellings(key: string): Generator<string> {
 /** Returns a result as it is read from a server's message. */
 function received(result: string): Payload {
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":${result}}`)
-  return quickResult(bytes, '7', complete(checkSteps(bytes)))!.body
+  return complete(quickResultSteps(bytes, '7', complete(checkSteps(bytes))))!.body
 }
 
 test('every spelling of the keys uri and _meta is found, in results and in the results of tasks', () => {

@@ -10,9 +10,11 @@ import {
   skipValue,
   wholeMembers
 } from '../../src/json/json.ts'
-import { type Message, quickResult, readMessage } from '../../src/upstream/transport/message.ts'
+import { type Message, quickResultSteps, readMessage } from '../../src/upstream/transport/message.ts'
 import { membersOfBytes, skipValueSteps, wholeMemberSteps } from '../../src/json/bytes.ts'
 import { complete } from '../../src/lib/time-slice.ts'
+
+const quickResult = (bytes: Buffer, id: string) => complete(quickResultSteps(bytes, id))
 
 const everyLimits = [
   { depth: MAX_DEPTH, elements: Infinity },

@@ -182,10 +182,6 @@ function readRequest(bytes: Buffer, text: string | undefined, found: readonly Me
 
 const notRpc = () => badResponse('answered with something that is not JSON-RPC 2.0')
 
-/** Does the same as `quickResultSteps` at once. */
-export const quickResult = (...given: Parameters<typeof quickResultSteps>): Answer | null =>
-  complete(quickResultSteps(...given))
-
 /**
  * Reads one message whose text has been checked, in steps. Throws JsonError, or UpstreamFailure if the message is not
  * JSON-RPC 2.0.
