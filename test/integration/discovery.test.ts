@@ -4,14 +4,11 @@ import type { OpenOptions, TransportClient } from '../../src/upstream/transport/
 import { readUpstream } from '../../src/upstream/discovery/read-upstream.ts'
 import { UpstreamFailure } from '../../src/protocol/upstream-failure.ts'
 import { createHttpClient } from '../../src/upstream/http/streamable-http-client.ts'
-import { createChildRegistry } from '../../src/upstream/stdio/child-registry.ts'
-import { createStderrTail } from '../../src/upstream/stdio/stderr.ts'
-import { createWatchdog } from '../../src/upstream/stdio/watchdog.ts'
-import { createStdioClient } from '../../src/upstream/stdio/stdio-client.ts'
 import { connector } from '../egress.ts'
 import { startFaulty } from '../fixtures/http/faulty.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { type Handler, sendJson, startHttp } from '../fixtures/http/server.ts'
+import { startStdioClient } from '../stdio-client.ts'
 
 const read = async (client: TransportClient, transport: 'stdio' | 'streamable_http', ms = 60_000) => {
   const warnings: string[] = []
@@ -140,26 +137,7 @@ const stdioFixtures = new URL('../fixtures/stdio/', import.meta.url).pathname
 
 /** Returns a stdio client that counts its concurrent processes. */
 function startStdio(t: TestContext, args: string[], env: Record<string, string> = {}) {
-  const children = createChildRegistry(createWatchdog)
-  const client = createStdioClient({
-    server: 'x',
-    version: '1',
-    command: 'node',
-    args,
-    env,
-    gatewayEnv: process.env,
-    cwd: undefined,
-    uid: undefined,
-    gid: undefined,
-    limits: { maxLineBytes: 1_048_576 },
-    log: { debug() {}, info() {}, warn() {} },
-    tail: createStderrTail(),
-    children
-  })
-  t.after(async () => {
-    client.close()
-    await children.closeAll()
-  })
+  const client = startStdioClient(t, args, { env })
   const seen = { opened: [] as string[], running: 0, most: 0 }
   const open = async (options: OpenOptions) => {
     const connection = await client.open(options)

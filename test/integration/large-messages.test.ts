@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createSseClient } from '../../src/upstream/http/sse-client.ts'
+import { type HttpConnection } from '../../src/upstream/http/connection.ts'
 import { createHttpClient } from '../../src/upstream/http/streamable-http-client.ts'
-import { createChildRegistry } from '../../src/upstream/stdio/child-registry.ts'
-import { createStderrTail } from '../../src/upstream/stdio/stderr.ts'
-import { createStdioClient } from '../../src/upstream/stdio/stdio-client.ts'
-import { createWatchdog } from '../../src/upstream/stdio/watchdog.ts'
 import { type Answer, Call, silentSink } from '../../src/upstream/transport/call.ts'
 import { connector } from '../egress.ts'
 import { createRecorder } from '../fixtures/http/recorder.ts'
 import { openEvents, startHttp } from '../fixtures/http/server.ts'
 import { startSse } from '../fixtures/http/sse.ts'
+import { startStdioClient } from '../stdio-client.ts'
+import { until } from '../until.ts'
 
 /** Enough to be read in dozens of steps, and fewer than a notification may have. */
 const ELEMENTS = 90_000
@@ -47,12 +46,14 @@ interface Connection {
 const opening = () => ({ era: 'legacy' as const, capabilities: '{}', deadline: performance.now() + 60_000 })
 const httpOptions = { headers: {}, version: '1', connector, maxResponseBytes: 16_777_216 }
 
-async function openHttp(t: TestContext): Promise<Connection> {
+async function openHttp(t: TestContext): Promise<HttpConnection> {
   const { handle } = createRecorder({ name: 'large' })
   const upstream = await startHttp((request, response) => {
-    if (request.message?.method !== 'tools/call') return handle(request, response)
+    const { method, message } = request
+    if (method === 'POST' && message?.method !== 'tools/call') return handle(request, response)
     openEvents(response)
-    response.end(eventsOf(request.message.id))
+    if (method === 'GET') response.write(eventsOf('unasked'))
+    else response.end(eventsOf(message!.id))
   })
   t.after(upstream.close)
   const client = createHttpClient({ url: `${upstream.origin}/mcp`, ...httpOptions })
@@ -67,47 +68,39 @@ async function openSse(t: TestContext): Promise<Connection> {
   return client.open(opening())
 }
 
-async function openStdio(t: TestContext): Promise<Connection> {
-  const children = createChildRegistry(createWatchdog)
-  const client = createStdioClient({
-    server: 'x',
-    version: '1',
-    command: 'node',
-    args: ['-e', stdioServer],
-    env: {},
-    gatewayEnv: process.env,
-    cwd: undefined,
-    uid: undefined,
-    gid: undefined,
-    limits: { maxLineBytes: 16_777_216 },
-    log: { debug() {}, info() {}, warn() {} },
-    tail: createStderrTail(),
-    children
-  })
-  t.after(async () => {
-    client.close()
-    await children.closeAll()
-  })
-  return client.open(opening())
+const openStdio = (t: TestContext): Promise<Connection> =>
+  startStdioClient(t, ['-e', stdioServer], { maxLineBytes: httpOptions.maxResponseBytes }).open(opening())
+
+const inOrder = [1, `${ELEMENTS} of 111`, 2, `${ELEMENTS} of 222`, 3]
+
+/** Returns a sink and what it was notified of, oldest first. */
+function listen() {
+  const heard: unknown[] = []
+  const notify = (_method: string, params: string) => {
+    const { data } = JSON.parse(params) as { data: number | number[] }
+    heard.push(typeof data === 'number' ? data : `${data.length} of ${data[0]}`)
+  }
+  return { sink: { ...silentSink, notify }, heard }
 }
 
 for (const [transport, open] of Object.entries({ 'streamable HTTP': openHttp, SSE: openSse, stdio: openStdio })) {
   test(`SR-H3 messages stay in order, small ones in the same chunk as large ones that are read in steps: ${transport}`, async (t) => {
-    const connection = await open(t)
-    const heard: unknown[] = []
-    const sink = {
-      ...silentSink,
-      notify(_method: string, params: string) {
-        const { data } = JSON.parse(params) as { data: number | number[] }
-        heard.push(typeof data === 'number' ? data : `${data.length} of ${data[0]}`)
-      }
-    }
+    const connection: Connection = await open(t)
+    const { sink, heard } = listen()
     const call = new Call(
       { method: 'tools/call', members: '"name":"echo","arguments":{}', meta: '', name: 'echo' },
       sink
     )
     const { body } = await connection.send(call)
-    assert.deepEqual(heard, [1, `${ELEMENTS} of 111`, 2, `${ELEMENTS} of 222`, 3])
+    assert.deepEqual(heard, inOrder)
     assert.deepEqual(JSON.parse(body.toString()).structuredContent.list.length, ELEMENTS)
   })
 }
+
+test('SR-H3 messages stay in order, small ones in the same chunk as large ones that are read in steps: notification stream', async (t) => {
+  const connection = await openHttp(t)
+  const { sink, heard } = listen()
+  assert.equal(await connection.openNotificationStream(sink, () => {}), true)
+  await until('all messages arrive', () => heard.length >= inOrder.length)
+  assert.deepEqual(heard, inOrder)
+})
