@@ -45,11 +45,6 @@ export interface JsonLimits {
   readonly members?: number
   /** Checks the contents of strings too: text that passes is then valid JSON. */
   readonly checksStrings?: boolean
-  /**
-   * Checks only the brackets and strings of values. Splits text whose parts are checked one by one, so that one
-   * malformed part does not fail the others.
-   */
-  readonly isLoose?: boolean
 }
 
 export type JsonProblem = 'syntax' | 'depth' | 'elements' | 'duplicate'
@@ -185,53 +180,10 @@ export const tooDeep = ({ depth }: Pick<JsonLimits, 'depth'>) =>
 export const skipValue = (text: string, at: number, limits: JsonLimits = defaultLimits): number =>
   skip(text, at, createState(limits), limits.depth)
 
-const MARKS = /["{}[\]]/g
-const ENDS = /[\]},]/g
-/** Characters scanned before a regular expression is called, which costs as much as scanning this many. */
-const NEAR = 16
-
-const isMark = (code: number) =>
-  code === QUOTE || code === OPEN_OBJECT || code === CLOSE_OBJECT || code === OPEN_ARRAY || code === CLOSE_ARRAY
-
-/** Returns the offset of the next match. Throws JsonError if there is none. */
-function nextOf(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at
-  if (!pattern.test(text)) throw syntaxError(text.length)
-  return pattern.lastIndex - 1
-}
-
-/** Returns the offset of the next quotation mark or bracket. Throws JsonError if there is none. */
-function nextMark(text: string, at: number): number {
-  for (let i = at; i < at + NEAR; i++) if (isMark(text.charCodeAt(i))) return i
-  return nextOf(MARKS, text, at + NEAR)
-}
-
-function skipLoosely(text: string, at: number, state: ParseState): number {
-  const first = text.charCodeAt(at)
-  if (first === QUOTE) return state.skipText(text, at)
-  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return nextOf(ENDS, text, at)
-  const open = [first + 2]
-  for (let i = nextMark(text, at + 1); ; i = nextMark(text, i)) {
-    const code = text.charCodeAt(i)
-    if (code === QUOTE) {
-      i = state.skipText(text, i)
-      continue
-    }
-    i++
-    if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      if (open.push(code + 2) > state.limits.depth) throw tooDeep(state.limits)
-    } else {
-      if (code !== open.pop()) throw syntaxError(i - 1)
-      if (open.length === 0) return i
-    }
-  }
-}
-
 /** Returns the offset after the value at `at`. `depth`: maximum nesting of the value. */
 function skip(text: string, at: number, state: ParseState, depth: number): number {
   const first = text.charCodeAt(at)
   const { skipText } = state
-  if (state.limits.isLoose) return skipLoosely(text, at, state)
   if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(text, at, skipText)
   const open: number[] = []
   let i = at
@@ -285,15 +237,6 @@ export const readKey = (text: string, start = 0, end = text.length): string => {
   }
 }
 
-/** Decodes a key. Returns its JSON text if it is malformed, which equals no key that is looked up. */
-function looseKey(text: string, start = 0, end = text.length): string {
-  try {
-    return readKey(text, start, end)
-  } catch {
-    return text.slice(start, end)
-  }
-}
-
 /**
  * Key path parsed in the same pass, outermost first: `['params', '_meta']` also yields the members of `params._meta`.
  */
@@ -332,7 +275,7 @@ function readMembers(text: string, at: number, state: ParseState, level: number)
     const keyStart = i
     const keyEnd = state.skipText(text, i)
     const start = skipColon(text, keyEnd)
-    const key = state.limits.isLoose ? looseKey(text, keyStart, keyEnd) : readKey(text, keyStart, keyEnd)
+    const key = readKey(text, keyStart, keyEnd)
     let own: Member[] | undefined
     if (key === onPath && text.charCodeAt(start) === OPEN_OBJECT) {
       if (depth === 0) throw tooDeep(state.limits)

@@ -28,8 +28,7 @@ export function createTimeSlice(now: () => number = () => performance.now(), loo
 }
 
 /** Runs a loop to its end, a few milliseconds per turn of the event loop. It yields after each step. */
-export async function completeInSlices<T>(steps: Generator<void, T>): Promise<T> {
-  const slice = createTimeSlice()
+export async function completeInSlices<T>(steps: Generator<void, T>, slice = createTimeSlice()): Promise<T> {
   for (;;) {
     const { done, value } = steps.next()
     if (done) return value

@@ -10,7 +10,13 @@ import {
   skipValue,
   wholeMembers
 } from '../../src/json/json.ts'
-import { type Message, quickResultSteps, readMessage } from '../../src/upstream/transport/message.ts'
+import {
+  listAnswerSteps,
+  looseLimits,
+  type Message,
+  quickResultSteps,
+  readMessage
+} from '../../src/upstream/transport/message.ts'
 import { membersOfBytes, skipValueSteps, wholeMemberSteps } from '../../src/json/bytes.ts'
 import { complete } from '../../src/lib/time-slice.ts'
 
@@ -272,5 +278,59 @@ test('SR-H3 a parse yields after a few thousand elements, wherever they are', ()
       while (!reading.next().done) yields++
       assert.ok(yields >= 20, `${yields} of ${text.slice(0, 30)}`)
     }
+  }
+})
+
+test('SR-H3 a parse of a list yields after some ten thousand bytes, whatever they are', () => {
+  const size = 1_000_000
+  const of = (text: string) => text.repeat(size / text.length)
+  for (const page of [
+    of('['),
+    of('[]'),
+    of('{},'),
+    of('1'),
+    of(' 1'),
+    of('"",'),
+    `${of('['.repeat(10))}${of(']'.repeat(10))}`
+  ]) {
+    for (const text of [
+      `{"id":1,"result":{"tools":[${page}]}}`,
+      `{"jsonrpc":"2.0","id":1,"result":{"tools":[${page}]}}`
+    ]) {
+      const reading = listAnswerSteps(Buffer.from(text))
+      let yields = 0
+      while (!reading.next().done) yields++
+      assert.ok(yields >= 14, `${yields} of ${text.slice(0, 50)}`)
+    }
+  }
+})
+
+test('a loose parse finds the end of a value by its brackets and strings alone', () => {
+  const end = (text: string) => outcome(() => complete(skipValueSteps(Buffer.from(text), 0, looseLimits)))
+  const values = [
+    '{a:01 x,,"b":["\\q" : tru]}',
+    '["]",{"\\"}":{}}]',
+    '"a\u0001"',
+    'nope',
+    '-',
+    '',
+    '[[[],{}],"[[["]',
+    `"${long}"`
+  ]
+  for (const value of values) for (const rest of [',1', ']', '}]']) assert.equal(end(value + rest), value.length, value)
+  for (const value of ['[}', '{]', '[{]}', '[', '["', '"', '1', '']) assert.equal(end(value), 'syntax', value)
+  assert.equal(end('['.repeat(1_048_577)), 'depth')
+})
+
+test('the end of a long string is found whatever is escaped in it, wherever it is', () => {
+  const parts = ['x'.repeat(250), '\\"', '\\\\', '\\u0041', 'x', 'é'.repeat(90)]
+  for (let seed = 1; seed <= 300; seed++) {
+    let random = seed
+    const next = (below: number) => (random = (random * 48_271) % 2_147_483_647) % below
+    const text = `"${Array.from({ length: 1 + next(12) }, () => parts[next(parts.length)]!.repeat(1 + next(3))).join('')}"`
+    const bytes = Buffer.from(text)
+    const end = complete(skipValueSteps(Buffer.concat([bytes, Buffer.from(',"b","\\"')]), 0, everyLimits[0]!))
+    assert.equal(end, bytes.length, text)
+    assert.equal(typeof JSON.parse(text), 'string')
   }
 })

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { ItemKind } from '../../registry/model/model.ts'
 import { definitionProblemInSteps, notUtf8 } from '../../catalog/items/definition.ts'
-import { type Member, valueOf } from '../../json/json.ts'
+import type { Member } from '../../json/json.ts'
 import type { Problem } from '../../catalog/items/left-out.ts'
 
 const MAX_NAME_BYTES = 256
@@ -10,8 +10,6 @@ const MAX_URI_BYTES = 2_048
 const MAX_DESCRIPTION_BYTES = 65_536
 const MAX_SCHEMA_BYTES = 262_144
 const MAX_DEFINITION_BYTES = 1_048_576
-
-const size = (text: string | undefined) => (text === undefined ? 0 : Buffer.byteLength(text))
 
 const tooLarge = (what: string, max: number): Problem => ({
   code: 'too_large',
@@ -25,23 +23,22 @@ const nameWord = (kind: ItemKind) => (hasUri(kind) ? 'URI' : 'name')
 
 /**
  * Returns the limit that an item exceeds, undefined if none: checked before its text, which takes long for large items.
- * `found`: members of `definition`, which may be invalid JSON.
+ * `found`: members of its definition as bytes, which may be invalid JSON.
  */
-export function limitProblem(
-  name: string,
-  definition: string,
-  found: readonly Member[],
-  kind: ItemKind
-): Problem | undefined {
+export function limitProblem(name: string, found: readonly Member[], kind: ItemKind): Problem | undefined {
+  const sizeOf = (key: string) => {
+    const member = found.findLast((each) => each.key === key)
+    return member ? member.end - member.start : 0
+  }
   const maxName = hasUri(kind) ? MAX_URI_BYTES : MAX_NAME_BYTES
-  if (size(name) > maxName) {
+  if (Buffer.byteLength(name) > maxName) {
     return { code: 'name_too_long', reason: `its ${nameWord(kind)} is longer than ${maxName} bytes` }
   }
-  if (size(valueOf(definition, found, 'description')) > MAX_DESCRIPTION_BYTES) {
+  if (sizeOf('description') > MAX_DESCRIPTION_BYTES) {
     return tooLarge('its description', MAX_DESCRIPTION_BYTES)
   }
   for (const schema of ['inputSchema', 'outputSchema']) {
-    if (size(valueOf(definition, found, schema)) > MAX_SCHEMA_BYTES) {
+    if (sizeOf(schema) > MAX_SCHEMA_BYTES) {
       return tooLarge(`its ${schema}`, MAX_SCHEMA_BYTES)
     }
   }

@@ -6,10 +6,12 @@ import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model/model.
 import { shapeProblem } from '../../catalog/items/item-shape.ts'
 import { canonicalUri } from '../../catalog/items/skill-entry.ts'
 import { createLeftOut, type LeftOutList, type Problem } from '../../catalog/items/left-out.ts'
-import { JsonError, type Member, members, skipSpace, skipValue, valueOf } from '../../json/json.ts'
+import { memberSteps, skipSpaceBytes, skipValueSteps } from '../../json/bytes.ts'
+import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT } from '../../json/characters.ts'
+import { JsonError, type Member, syntaxError } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { withoutLoneSurrogates } from '../../json/surrogates.ts'
-import { createTimeSlice } from '../../lib/time-slice.ts'
+import { completeInSlices, createTimeSlice } from '../../lib/time-slice.ts'
 import { prepareItem } from '../../registry/repositories/items.ts'
 import { Call, methodNotFound, type Answer, type Sink } from '../transport/call.ts'
 import type { Connection } from '../transport/connection.ts'
@@ -126,15 +128,19 @@ export async function sendRequest(
   }
 }
 
-/** Yields the raw elements of the array at `at` one by one: a page may contain millions. */
-function* elementsOf(text: string, at: number): Generator<string> {
-  let i = skipSpace(text, at + 1)
-  while (text[i] !== ']') {
-    const end = skipValue(text, i, looseLimits)
-    yield text.slice(i, end)
-    i = skipSpace(text, end)
-    if (text[i] === ',') i = skipSpace(text, i + 1)
-    else if (text[i] !== ']') throw new JsonError('syntax', `malformed JSON at position ${i}`)
+/**
+ * Calls `add` with each raw element of a JSON array, until it returns false, in steps: a page may contain millions, and
+ * megabytes of brackets in one. Throws JsonError.
+ */
+function* elementSteps(array: Buffer, add: (element: Buffer) => Generator<void, boolean>): Generator<void, void> {
+  let i = skipSpaceBytes(array, 1)
+  while (array[i] !== CLOSE_ARRAY) {
+    const end = yield* skipValueSteps(array, i, looseLimits)
+    if (!(yield* add(array.subarray(i, end)))) return
+    yield
+    i = skipSpaceBytes(array, end)
+    if (array[i] === COMMA) i = skipSpaceBytes(array, i + 1)
+    else if (array[i] !== CLOSE_ARRAY) throw syntaxError(i)
   }
 }
 
@@ -147,10 +153,10 @@ function tryParse(json: string | undefined): unknown {
   }
 }
 
-/** Returns the members of a definition, which may be invalid JSON; none if they cannot be told. */
-function looseMembers(definition: string): readonly Member[] {
+/** Returns the members of a definition, which may be invalid JSON, in steps; none if they cannot be told. */
+function* looseMembers(definition: Buffer): Generator<void, readonly Member[]> {
   try {
-    return definition.startsWith('{') ? members(definition, 0, looseLimits) : []
+    return definition[0] === OPEN_OBJECT ? yield* memberSteps(definition, 0, looseLimits) : []
   } catch (error) {
     if (error instanceof JsonError) return []
     throw error
@@ -158,8 +164,10 @@ function looseMembers(definition: string): readonly Member[] {
 }
 
 /** Returns the name in a definition; undefined if there is no usable name. */
-function readName(definition: string, found: readonly Member[], key: string): string | undefined {
-  const value = tryParse(valueOf(definition, found, key))
+function readName(definition: Buffer, found: readonly Member[], key: string): string | undefined {
+  const member = found.findLast((each) => each.key === key)
+  if (!member || sizeProblem(member.end - member.start)) return undefined
+  const value = tryParse(definition.toString('utf8', member.start, member.end))
   return typeof value === 'string' && value !== '' && !/\0|\p{Surrogate}/u.test(value) ? value : undefined
 }
 
@@ -179,13 +187,13 @@ function createCollection(list: ListKind, warn: (text: string) => void, leftOutL
   }
   /** Adds an item in steps: the largest one takes tens of milliseconds. */
   function* addItem(bytes: Buffer): Generator<void> {
-    const text = bytes.toString()
-    const found = looseMembers(text)
-    const name = readName(text, found, list.key)
+    const found = yield* looseMembers(bytes)
+    const name = readName(bytes, found, list.key)
     const tooLarge =
-      sizeProblem(bytes.length) ?? (name === undefined ? undefined : limitProblem(name, text, found, list.kind))
+      sizeProblem(bytes.length) ?? (name === undefined ? undefined : limitProblem(name, found, list.kind))
     if (tooLarge !== undefined) return leaveOut(name, tooLarge)
     yield
+    const text = bytes.toString()
     const broken = text.startsWith('{') ? yield* textProblem(bytes, text) : undefined
     if (broken !== undefined) return leaveOut(name, broken)
     if (name === undefined) {
@@ -240,21 +248,13 @@ async function readPage(
 ): Promise<string | undefined> {
   const slice = createTimeSlice()
   await slice.next()
-  const text = body.latin1
-  // found loosely when the message was read
-  const found = body.latin1Members
-  const list = found.findLast(({ key }) => key === member)
-  if (!list || text[list.start] !== '[') throw badResponse(`answered ${method} without "${member}"`)
-  for (const item of elementsOf(text, list.start)) {
-    const steps = add(Buffer.from(item, 'latin1'))
-    let step = steps.next()
-    for (; !step.done; step = steps.next()) if (slice.isOver) await slice.next()
-    if (!step.value) break
-    if (slice.isOver) await slice.next()
-  }
-  const ttlMs = tryParse(valueOf(text, found, 'ttlMs'))
+  // its members were found loosely when the message was read
+  const list = body.partOf(member)?.bytes
+  if (list?.[0] !== OPEN_ARRAY) throw badResponse(`answered ${method} without "${member}"`)
+  await completeInSlices(elementSteps(list, add), slice)
+  const ttlMs = tryParse(body.valueOf('ttlMs'))
   if (isTtl(ttlMs)) totals.ttlMs = Math.min(ttlMs, totals.ttlMs ?? Infinity)
-  return readCursor(valueOf(text, found, 'nextCursor'), method)
+  return readCursor(body.valueOf('nextCursor'), method)
 }
 
 /**

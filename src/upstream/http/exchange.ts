@@ -13,7 +13,7 @@ import {
   addressOf,
   checkSteps,
   invalidRequest,
-  readListAnswer,
+  listAnswerSteps,
   type Message,
   quickResultSteps,
   readError,
@@ -390,7 +390,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   *#eventSteps(event: Buffer): Generator<void, void> {
     try {
-      const list = this.#isList ? readListAnswer(event) : undefined
+      const list = this.#isList ? yield* listAnswerSteps(event) : undefined
       const isList = list?.id === this.id
       const check = isList ? uncheckedList : yield* checkSteps(event)
       const data = this.#host.screen ? this.#host.screen(event) : event

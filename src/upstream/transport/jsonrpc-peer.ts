@@ -11,7 +11,7 @@ import {
   addressOf,
   checkSteps,
   invalidRequest,
-  readListAnswer,
+  listAnswerSteps,
   type Message,
   messageSteps,
   refusableId,
@@ -130,7 +130,7 @@ class CallMultiplexer implements JsonRpcPeer {
       return true
     } catch (error) {
       if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error
-      return this.#handleMalformed(received, error)
+      return yield* this.#malformedSteps(received, error)
     }
   }
 
@@ -215,14 +215,13 @@ class CallMultiplexer implements JsonRpcPeer {
   }
 
   /** Returns false if nobody can use the message. */
-  #handleMalformed(bytes: Buffer, error: unknown): boolean {
+  *#malformedSteps(bytes: Buffer, error: unknown): Generator<void, boolean> {
     const address = addressOf(bytes)
     const id = address?.kind === 'answer' ? Number(address.id) : NaN
+    const isList = this.#pending.get(id)?.call.request.method.endsWith('/list')
+    const listAnswer = isList ? yield* listAnswerSteps(this.#options.screen?.(bytes) ?? bytes) : undefined
     const entry = this.#settle(id)
     if (entry) {
-      const listAnswer = entry.call.request.method.endsWith('/list')
-        ? readListAnswer(this.#options.screen?.(bytes) ?? bytes)
-        : undefined
       if (listAnswer) entry.resolve(listAnswer.answer)
       else entry.reject(toFailure(error))
       return true

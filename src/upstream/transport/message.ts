@@ -38,7 +38,7 @@ const MAX_OBJECT_MEMBERS = 10_000
  * Limits for messages read part by part, such as list pages: strings and depth of the parts are checked later. The
  * depth allows the largest definition to consist of brackets only.
  */
-export const looseLimits: JsonLimits = {
+export const looseLimits: ByteLimits = {
   depth: 1_048_576,
   elements: Infinity,
   members: MAX_OBJECT_MEMBERS,
@@ -58,7 +58,7 @@ const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
 
 /** Reading instructions for a message whose text was checked. */
 export interface TextCheck {
-  readonly limits: JsonLimits
+  readonly limits: JsonLimits & Pick<ByteLimits, 'isLoose'>
   /** True if the bytes were changed in place; the pieces they were assembled from no longer match. */
   readonly isRepaired: boolean
   /** False if no ASCII letter is escaped, as in nearly all messages. */
@@ -105,10 +105,9 @@ function resultStart(head: string, id: string): number {
   return isFirst && head.startsWith(RESULT, HEAD.length + id.length) ? HEAD.length + id.length + RESULT.length - 1 : -1
 }
 
-/** Returns the limits for parsing a large message as bytes; undefined if it must be parsed as a string. */
-function byteLimitsFor(bytes: Buffer, { depth, elements, members, isLoose, checksStrings }: JsonLimits) {
-  if (bytes.length <= LARGE_BYTES || isLoose || checksStrings) return undefined
-  return { depth, elements, members: members! } satisfies ByteLimits
+/** Returns the limits for parsing a message as bytes, large or loosely; undefined if it must be parsed as a string. */
+function byteLimitsFor(bytes: Buffer, { checksStrings, ...limits }: TextCheck['limits']): ByteLimits | undefined {
+  return limits.isLoose || (bytes.length > LARGE_BYTES && !checksStrings) ? limits : undefined
 }
 
 /**
@@ -123,20 +122,19 @@ export function* quickResultSteps(
   pieces: BufferList = [bytes]
 ): Generator<void, Answer | null> {
   const byteLimits = byteLimitsFor(bytes, limits)
-  const isLarge = byteLimits !== undefined
-  const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
+  const head = bytes.toString('latin1', 0, byteLimits ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null
   // counted from the result
   const depth = limits.depth - 1
-  const found = isLarge
+  const found = byteLimits
     ? yield* memberSteps(bytes, start, { ...byteLimits, depth }, taskPath)
     : members(head, start, { ...limits, depth }, taskPath)
-  const end = isLarge ? endOfMembers(bytes, start, found) : skipSpace(head, found.at(-1)?.end ?? start + 1) + 1
-  if (isLarge && bytes.length - end > MARGIN) return null
+  const end = byteLimits ? endOfMembers(bytes, start, found) : skipSpace(head, found.at(-1)?.end ?? start + 1) + 1
+  if (byteLimits && bytes.length - end > MARGIN) return null
   // only the end of a large body is decoded to a string
-  const text = isLarge ? bytes.toString('latin1', end) : head
-  let at = isLarge ? 0 : end
+  const text = byteLimits ? bytes.toString('latin1', end) : head
+  let at = byteLimits ? 0 : end
   if (start === RESULT_FIRST.length - 1) {
     if (!text.startsWith(TAIL, at) || !text.startsWith(id, at + TAIL.length)) return null
     at += TAIL.length + id.length
@@ -144,7 +142,7 @@ export function* quickResultSteps(
   if (!endsAt(text, at)) return null
   if (!limits.isLoose) checkUniqueOfResult(found)
   const known = { members: found, base: start }
-  const body = isLarge
+  const body = byteLimits
     ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
     : Payload.ofLatin1(head.slice(start, end), known, mayEscapeLetters)
   return { kind: 'result', body }
@@ -219,10 +217,10 @@ export function* messageSteps(
   }
   if (own && !limits.isLoose) checkUniqueOfResult(own)
   const known = own ? { members: own, base: start } : null
-  const isLarge = end - start > LARGE_BYTES && !limits.isLoose
-  const body = isLarge
-    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
-    : Payload.ofLatin1(slice({ start, end }), known, mayEscapeLetters)
+  const body =
+    limits.isLoose || end - start > LARGE_BYTES
+      ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
+      : Payload.ofLatin1(slice({ start, end }), known, mayEscapeLetters)
   return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }
 
@@ -256,10 +254,10 @@ function addressByLayout(bytes: Buffer): MessageAddress | undefined {
 }
 
 function addressByMembers(bytes: Buffer): MessageAddress | undefined {
-  const text = bytes.toString('latin1')
   try {
-    const found = wholeMembers(text, looseLimits, [])
-    const id = valueOf(text, found, 'id')?.trim()
+    const found = complete(wholeMemberSteps(bytes, looseLimits, []))
+    const idAt = found.findLast(({ key }) => key === 'id')
+    const id = idAt && bytes.toString('latin1', idAt.start, idAt.end).trim()
     const isRequest =
       found.some(({ key }) => key === 'method') && !found.some(({ key }) => key === 'result' || key === 'error')
     if (isRequest) return { kind: id === undefined ? 'notification' : 'request', id }
@@ -285,10 +283,10 @@ export function addressOf(bytes: Buffer): MessageAddress | undefined {
 export const refusableId = (id: string | undefined): string | undefined =>
   id !== undefined && /^(?:-?\d{1,15}|"[ !#-[\]-~]{0,200}")$/.test(id) ? id : undefined
 
-/** Returns the answer to a list request without checking its items; undefined for any other message. */
-export function readListAnswer(bytes: Buffer): Extract<Message, { kind: 'answer' }> | undefined {
+/** Returns the answer to a list request without checking its items, in steps; undefined for any other message. */
+export function* listAnswerSteps(bytes: Buffer): Generator<void, Extract<Message, { kind: 'answer' }> | undefined> {
   try {
-    const message = readMessage(bytes, uncheckedList)
+    const message = yield* messageSteps(bytes, uncheckedList)
     return message.kind === 'answer' ? message : undefined
   } catch (error) {
     if (error instanceof JsonError || error instanceof UpstreamFailure) return undefined
