@@ -1,11 +1,10 @@
-import { complete } from '../lib/time-slice.ts'
 import { BACKSLASH, LOWER_U, SPACE } from './characters.ts'
 import { FOUND_CONTROL_SPACE, FOUND_LETTER_ESCAPE, FOUND_SUSPECT } from './scan-module.ts'
 import { scanText } from './scan.ts'
 import { syntaxError } from './json.ts'
 
 /**
- * Result bits of `checkText`: line breaks or tabs, which are valid between values only; lone surrogates; escapes of
+ * Result bits of `textSteps`: line breaks or tabs, which are valid between values only; lone surrogates; escapes of
  * characters from U+0040 to U+007F.
  */
 export const HAS_CONTROL_SPACE = FOUND_CONTROL_SPACE
@@ -101,10 +100,10 @@ const STEP_ESCAPES = 8_192
 const REPLACEMENT = Buffer.from('\\ufffd')
 
 /**
- * Tests for lone surrogates and escapes of letters; returns their bits. Throws JsonError on an invalid escape. `first`:
- * offset of the first backslash. `repairs`: overwrites each lone surrogate by `\ufffd`, which is as long.
+ * Overwrites each lone surrogate by `\ufffd`, which is as long, and finds escapes of letters; returns their bits. Throws
+ * JsonError on an invalid escape. `first`: offset of the first backslash.
  */
-function* escapeSteps(bytes: Buffer, first: number, repairs: boolean): Generator<void, number> {
+function* escapeSteps(bytes: Buffer, first: number): Generator<void, number> {
   const text = bytes.toString('latin1')
   const { length } = text
   let found = 0
@@ -120,7 +119,7 @@ function* escapeSteps(bytes: Buffer, first: number, repairs: boolean): Generator
     if (i < 0) {
       found |= HAS_LONE_SURROGATES
       i = -i
-      if (repairs) for (let at = 0; at < REPLACEMENT.length; at++) bytes[i - REPLACEMENT.length + at] = REPLACEMENT[at]!
+      for (let at = 0; at < REPLACEMENT.length; at++) bytes[i - REPLACEMENT.length + at] = REPLACEMENT[at]!
     }
     const near = Math.min(i + NEAR, length)
     while (i < near && text.charCodeAt(i) !== BACKSLASH) i++
@@ -129,25 +128,20 @@ function* escapeSteps(bytes: Buffer, first: number, repairs: boolean): Generator
   return found
 }
 
-function* characterSteps(bytes: Buffer, repairs: boolean): Generator<void, number> {
+/** Does the same as `textSteps` character by character, so that errors have a position. */
+export function* characterSteps(bytes: Buffer): Generator<void, number> {
   const spaced = checkControls(bytes) ? HAS_CONTROL_SPACE : 0
   const escape = bytes.indexOf(BACKSLASH)
-  return escape < 0 ? spaced : spaced | (yield* escapeSteps(bytes, escape, repairs))
+  return escape < 0 ? spaced : spaced | (yield* escapeSteps(bytes, escape))
 }
-
-/** Does the same as `checkText` character by character, so that errors have a position. Accepts lone surrogates. */
-export const checkEachCharacter = (bytes: Buffer): number => complete(characterSteps(bytes, false))
 
 /**
  * Checks the characters of a JSON text without its structure: no control characters but line breaks and tabs, and only
- * valid escapes. Returns 0 for most messages, or the bits `HAS_CONTROL_SPACE`, `HAS_LONE_SURROGATES` and
- * `HAS_LETTER_ESCAPES`. `repairs`: overwrites escapes of lone surrogates by `\ufffd`. Yields while it checks each
- * character, which takes tens of milliseconds for megabytes of escapes. Throws JsonError.
+ * valid escapes. Overwrites escapes of lone surrogates by `\ufffd`. Returns 0 for most messages, or the bits
+ * `HAS_CONTROL_SPACE`, `HAS_LONE_SURROGATES` and `HAS_LETTER_ESCAPES`. Yields while it checks each character, which takes
+ * tens of milliseconds for megabytes of escapes. Throws JsonError.
  */
-export function* textSteps(bytes: Buffer, repairs: boolean): Generator<void, number> {
+export function* textSteps(bytes: Buffer): Generator<void, number> {
   const found = scanText(bytes)
-  return (found & FOUND_SUSPECT) === 0 ? found : yield* characterSteps(bytes, repairs)
+  return (found & FOUND_SUSPECT) === 0 ? found : yield* characterSteps(bytes)
 }
-
-/** Does the same as `textSteps` at once, and repairs nothing. */
-export const checkText = (bytes: Buffer): number => complete(textSteps(bytes, false))

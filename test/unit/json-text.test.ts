@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkEachCharacter, checkText, textSteps } from '../../src/json/text.ts'
+import { characterSteps, textSteps } from '../../src/json/text.ts'
+import { complete } from '../../src/lib/time-slice.ts'
+
+const check = (bytes: Buffer) => complete(textSteps(bytes))
+const checkEachCharacter = (bytes: Buffer) => complete(characterSteps(bytes))
 
 test('short text is checked at every place in its memory, to the last byte of it', () => {
   for (let before = 0; before < 9; before++) {
@@ -8,7 +12,7 @@ test('short text is checked at every place in its memory, to the last byte of it
       for (let length = 0; length < 20; length++) {
         const memory = Buffer.from(new ArrayBuffer(before + length + after)).fill('7')
         const text = memory.subarray(before, before + length)
-        assert.deepEqual([checkText(text), checkEachCharacter(text)], [0, 0], `${length} bytes at ${before}`)
+        assert.deepEqual([check(text), checkEachCharacter(text)], [0, 0], `${length} bytes at ${before}`)
       }
     }
   }
@@ -23,7 +27,7 @@ test('a control character is found at every place', () => {
           .subarray(before)
         text[at] = 1
         const where = new RegExp(`position ${at}$`)
-        assert.throws(() => checkText(text), where, `byte ${at} of ${length} at ${before}`)
+        assert.throws(() => check(text), where, `byte ${at} of ${length} at ${before}`)
         assert.throws(
           () => checkEachCharacter(text),
           where,
@@ -37,7 +41,7 @@ test('a control character is found at every place', () => {
 test('SR-H3 the check of megabytes of escapes yields after a few thousand of them', () => {
   for (const escape of ['\\ud800', '\\udc00', '\\ud83d\\ude00\\udc00']) {
     const bytes = Buffer.from(`"${escape.repeat(100_000)}"`)
-    const checking = textSteps(bytes, true)
+    const checking = textSteps(bytes)
     let yields = 0
     while (!checking.next().done) yields++
     assert.ok(yields >= 10, `${yields} for ${escape}`)

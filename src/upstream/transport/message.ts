@@ -78,7 +78,7 @@ const checkedBefore: TextCheck = { ...plain, mayEscapeLetters: true }
  */
 export function* checkSteps(bytes: Buffer): Generator<void, TextCheck> {
   if (!isUtf8(bytes)) throw badResponse('answered with invalid UTF-8')
-  const found = yield* textSteps(bytes, true)
+  const found = yield* textSteps(bytes)
   if (found === 0) return plain
   const isRepaired = (found & HAS_LONE_SURROGATES) !== 0
   const limits = (found & HAS_CONTROL_SPACE) === 0 ? defaultLimits : spacedLimits
