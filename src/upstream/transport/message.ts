@@ -106,8 +106,10 @@ function resultStart(head: string, id: string): number {
 }
 
 /** Returns the limits for parsing a message as bytes, large or loosely; undefined if it must be parsed as a string. */
-function byteLimitsFor(bytes: Buffer, { checksStrings, ...limits }: TextCheck['limits']): ByteLimits | undefined {
-  return limits.isLoose || (bytes.length > LARGE_BYTES && !checksStrings) ? limits : undefined
+function byteLimitsFor(bytes: Buffer, limits: TextCheck['limits']): ByteLimits | undefined {
+  if (!limits.isLoose && (bytes.length <= LARGE_BYTES || limits.checksStrings)) return undefined
+  const { checksStrings: _, ...byteLimits } = limits
+  return byteLimits
 }
 
 /**
