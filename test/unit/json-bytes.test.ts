@@ -15,11 +15,12 @@ import {
   looseLimits,
   type Message,
   quickResultSteps,
-  readMessage
+  messageSteps
 } from '../../src/upstream/transport/message.ts'
 import { membersOfBytes, skipValueSteps, wholeMemberSteps } from '../../src/json/bytes.ts'
 import { complete } from '../../src/lib/time-slice.ts'
 
+const readMessage = (bytes: Buffer) => complete(messageSteps(bytes))
 const quickResult = (bytes: Buffer, id: string) => complete(quickResultSteps(bytes, id))
 
 const everyLimits = [

@@ -163,7 +163,7 @@ function* looseMembers(definition: Buffer): Generator<void, readonly Member[]> {
   }
 }
 
-/** Returns the name in a definition; undefined if there is no usable name. */
+/** Returns the name in a definition; undefined if there is no usable name, or one larger than a definition may be. */
 function readName(definition: Buffer, found: readonly Member[], key: string): string | undefined {
   const member = found.findLast((each) => each.key === key)
   if (!member || sizeProblem(member.end - member.start)) return undefined

@@ -226,9 +226,6 @@ export function* messageSteps(
   return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }
 
-/** Does the same as `messageSteps` at once. */
-export const readMessage = (...given: Parameters<typeof messageSteps>): Message => complete(messageSteps(...given))
-
 /** Kind and id of a message that cannot be used. */
 export interface MessageAddress {
   readonly kind: Message['kind']
