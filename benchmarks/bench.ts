@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { freePort } from '../test/ports.ts'
 import { until } from '../test/until.ts'
 import type { Order, Round } from './load.ts'
 import { start, type ManagedProcess } from './processes.ts'
@@ -65,15 +65,6 @@ export interface Bench {
   load(): Promise<(order: Order) => Promise<Round>>
   /** Runs `work` when the row ends. */
   addCleanup(work: () => unknown): void
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Returns true if the URL answers 200. */

@@ -1,4 +1,5 @@
-import { freePort, isUp, startGateway, type Bench, type Gateway, type StoreLocation } from '../bench.ts'
+import { isUp, startGateway, type Bench, type Gateway, type StoreLocation } from '../bench.ts'
+import { freePort } from '../../test/ports.ts'
 import type { Round } from '../load.ts'
 import type { Outcome } from '../outcome.ts'
 import { calls, modernRequest, times } from '../requests.ts'

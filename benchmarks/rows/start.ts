@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort, isUp, startGateway, startPlain, type Bench, type StoreLocation } from '../bench.ts'
+import { isUp, startGateway, startPlain, type Bench, type StoreLocation } from '../bench.ts'
+import { freePort } from '../../test/ports.ts'
 import type { Outcome } from '../outcome.ts'
 import { rssKib, type ManagedProcess } from '../processes.ts'
 import { interleaved, median, medianRatio } from '../statistics.ts'

@@ -4,7 +4,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
-import { freePort, root, startGateway } from '../e2e/harness.ts'
+import { root, startGateway } from '../e2e/harness.ts'
+import { freePort } from '../ports.ts'
 import {
   ADMIN,
   connectClient,

@@ -1,6 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface ManagedProcess {
@@ -50,13 +48,4 @@ export async function waitUntilReady<T>(
     if (value) return value
   }
   throw new Error(`${hasEnded ? 'ended before it was ready' : `not ready after ${limitMs / 1000} s`}: ${output()}`)
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

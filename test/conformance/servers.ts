@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ManagedProcess, freePort, waitUntilReady } from './processes.ts'
+import { type ManagedProcess, waitUntilReady } from './processes.ts'
+import { freePort } from '../ports.ts'
 
 export const upstreams = ['http', 'stdio', 'sse'] as const
 export type Upstream = (typeof upstreams)[number]

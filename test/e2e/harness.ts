@@ -1,32 +1,14 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { anyEngine, freshPlace, addCleanup, type StoreLocation } from '../store.ts'
 import { checkDocumented } from '../documented.ts'
+import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
-
-/** Ports below the system's ephemeral range; each test process begins at a part of its own. */
-const ports = { first: 20_000, count: 12_000, next: (process.pid % 60) * 200 + Math.floor(Math.random() * 200) }
-
-/** Returns a port that nothing else takes before the caller uses it. */
-export async function freePort(): Promise<number> {
-  for (let tried = 0; tried < ports.count; tried++) {
-    const port = ports.first + (ports.next++ % ports.count)
-    const server = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!isFree) continue
-    await new Promise((resolve) => server.close(resolve))
-    return port
-  }
-  throw new Error('no port is free')
-}
 
 /** A child process of a test, ended by its pid when the test ends. */
 export interface ManagedProcess {

@@ -10,7 +10,8 @@ import type { Page } from '../fixtures/identity-provider/browser.ts'
 import { shareSetup } from '../shared-setup.ts'
 import { tempDir } from '../store.ts'
 import { toolPath } from '../tools/tools.ts'
-import { cleanEnv, freePort, run } from './harness.ts'
+import { cleanEnv, run } from './harness.ts'
+import { freePort } from '../ports.ts'
 import { letIn, startSignInProcess } from './sign-in-gateway.ts'
 
 const start = shareSetup(startSignInProcess)

@@ -8,7 +8,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { addCleanup, tempDir } from '../store.ts'
 import { toolPath } from '../tools/tools.ts'
-import { cleanEnv, freePort, root, run } from './harness.ts'
+import { cleanEnv, root, run } from './harness.ts'
+import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
 import { rawHttp, rawSse, rawStdio, type RawPeer } from './raw.ts'
 

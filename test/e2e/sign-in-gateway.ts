@@ -7,7 +7,8 @@ import { addServer, administratorAt, allowEverybody, signInSettings } from '../f
 import { startIdentityProvider } from '../fixtures/identity-provider/provider.ts'
 import { createAuthority, startHttps, type Authority } from '../fixtures/tls.ts'
 import { addCleanup } from '../store.ts'
-import { freePort, startGateway } from './harness.ts'
+import { startGateway } from './harness.ts'
+import { freePort } from '../ports.ts'
 
 /** A host of client documents behind TLS. */
 export interface DocumentHost {

@@ -15,7 +15,7 @@ import { legacyBody } from '../integration/mcp-messages.ts'
 import { createBrowserSteps } from './browser-steps.ts'
 import { useConfiguration } from './client-config.ts'
 import { skip } from './enterprise.ts'
-import { freePort } from './harness.ts'
+import { freePort } from '../ports.ts'
 import { blocksOf, cloneProject, follow, readPage, type Follow } from './pages.ts'
 import { needs } from '../needs.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test, type TestContext } from 'node:test'
-import { freePort } from '../e2e/harness.ts'
+import { freePort } from '../ports.ts'
 import { createBrowser, type Browser } from '../fixtures/identity-provider/browser.ts'
 import {
   addServer,

@@ -13,7 +13,7 @@ import {
   prepareIndependentProvider,
   startIndependentProvider
 } from '../fixtures/identity-provider/independent/start.ts'
-import { freePort } from '../e2e/harness.ts'
+import { freePort } from '../ports.ts'
 import { needs } from '../needs.ts'
 
 const missing = await prepareIndependentProvider()

@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import pg from 'pg'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { freshConfig, openApp, startApp } from '../app.ts'
 import { inNightly, someFor } from '../matrix.ts'
+import { freePort } from '../ports.ts'
 import { anyEngine, addCleanup, engines } from '../store.ts'
 import { until } from '../until.ts'
 import { ask } from './dashboard-helpers.ts'
-
-/** Returns a port of this machine on which nothing listens. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 async function start(t: TestContext, engine: (typeof engines)[number]) {
   const app = await startApp(t, { engine })

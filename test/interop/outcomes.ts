@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Launch } from '../conformance/servers.ts'
-import { freePort, waitUntilReady } from '../conformance/processes.ts'
+import { waitUntilReady } from '../conformance/processes.ts'
+import { freePort } from '../ports.ts'
 import type { Client, Server, Transport } from './programs.ts'
 
 /** Columns of the matrix, in the order in which clients try them. */

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { createBrowser } from '../../fixtures/identity-provider/browser.ts'
 import { startIdentityProvider } from '../../fixtures/identity-provider/provider.ts'
-import { freePort, type ManagedProcess, waitUntilReady } from '../processes.ts'
+import { type ManagedProcess, waitUntilReady } from '../processes.ts'
+import { freePort } from '../../ports.ts'
 import { startGateway, type Launch } from '../servers.ts'
 import { authorizationScenarios, findNode, program, readChecks, type Check } from '../suite.ts'
 
