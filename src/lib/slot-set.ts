@@ -4,8 +4,9 @@ export interface SlotItem {
 }
 
 /**
- * A set for items that come and go with every call. A `Set` would allocate a new hash table every few dozen items; a
- * `SlotSet` does not allocate.
+ * A set for items that come and go with every call. A `Set` would allocate a new hash table every few dozen items. Each
+ * dead table refers to the next, so that once one is in the old generation, V8 promotes all later ones with their items
+ * (measured: a loop took 7 times as long). A `SlotSet` does not allocate.
  */
 export interface SlotSet<T extends SlotItem> extends Iterable<T> {
   readonly size: number

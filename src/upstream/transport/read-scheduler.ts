@@ -73,6 +73,8 @@ interface ServerState {
   readonly following: Following[]
   readonly memory: MemoryQuota
   readonly paused: (() => void)[]
+  /** True while it has a place in the turns. */
+  isActive: boolean
   /** True while something of an earlier turn waits. */
   isBehind: boolean
   /** Virtual time at which its next share begins: grows by the time that its shares take. */
@@ -133,8 +135,8 @@ function createSource(
 }
 
 export function createReadScheduler(now: () => number = () => performance.now()): ReadScheduler {
-  /** Servers of which something waits or has arrived since the last turn. */
-  const active = new Set<ServerState>()
+  /** Servers of which something waits or has arrived since the last turn. No `Set`, for the reason of `SlotSet`. */
+  let active: ServerState[] = []
   let virtual = 0
   let isScheduled = false
   let begun = 0
@@ -196,11 +198,9 @@ export function createReadScheduler(now: () => number = () => performance.now())
       if (!server) break
       at = serve(server, at)
     }
-    for (const server of active) {
-      server.isBehind = hasWork(server) || server.paused.length > 0
-      if (!server.isBehind) active.delete(server)
-    }
-    if (active.size > 0) plan()
+    for (const server of active) server.isActive = server.isBehind = hasWork(server) || server.paused.length > 0
+    active = active.filter(({ isActive }) => isActive)
+    if (active.length > 0) plan()
   }
 
   return {
@@ -211,13 +211,15 @@ export function createReadScheduler(now: () => number = () => performance.now())
         following: [],
         memory,
         paused: [],
+        isActive: false,
         isBehind: false,
         due: 0
       }
       const schedule = (work: () => void) => {
-        if (server.works.push(work) > 1 || active.has(server)) return
+        if (server.works.push(work) > 1 || server.isActive) return
         server.due = Math.max(server.due, virtual - CREDIT_MS)
-        active.add(server)
+        server.isActive = true
+        active.push(server)
         plan()
       }
       return {
