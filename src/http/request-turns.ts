@@ -27,7 +27,7 @@ interface Principal {
   /** Virtual time at which its next request starts: grows by the time that its requests use. */
   due: number
   /** In order of arrival. */
-  readonly waiting: Set<Waiting>
+  readonly waiting: Waiting[]
 }
 
 /**
@@ -56,12 +56,21 @@ export interface RequestTurnsOptions {
   readonly setImmediate?: (work: () => void) => void
 }
 
+/** Removes an item, most often the first; false if it is not there. */
+function removeItem<T>(items: T[], item: T): boolean {
+  const at = items.indexOf(item)
+  if (at < 0) return false
+  if (at === 0) items.shift()
+  else items.splice(at, 1)
+  return true
+}
+
 /** Creates the turns of one process. */
 export function createRequestTurns(options: RequestTurnsOptions): RequestTurns {
   const { bytes: quota, now = () => performance.now(), setImmediate: later = setImmediate } = options
   const principals = new Map<string, Principal>()
-  /** Principals with a waiting request. */
-  const active = new Set<Principal>()
+  /** Principals with a waiting request, in order of arrival. Arrays, and no `Set`, for the reason of `SlotSet`. */
+  const active: Principal[] = []
   let size = 0
   let virtual = 0
   /** Start of this turn's first request, and of this turn's steps. */
@@ -74,27 +83,26 @@ export function createRequestTurns(options: RequestTurnsOptions): RequestTurns {
   const principalOf = (key: string): Principal => {
     const known = principals.get(key)
     if (known) return known
-    if (principals.size >= active.size + REMEMBERED) forget()
-    const principal: Principal = { due: virtual, waiting: new Set() }
+    if (principals.size >= active.length + REMEMBERED) forget()
+    const principal: Principal = { due: virtual, waiting: [] }
     principals.set(key, principal)
     return principal
   }
   const forget = () => {
-    for (const [key, { waiting }] of principals) if (waiting.size === 0) principals.delete(key)
+    for (const [key, { waiting }] of principals) if (waiting.length === 0) principals.delete(key)
   }
-  const remove = (entry: Waiting): boolean => {
+  const remove = (entry: Waiting) => {
     const { principal, key, bytes } = entry
-    if (!principal.waiting.delete(entry)) return false
-    if (principal.waiting.size === 0) active.delete(principal)
+    if (!removeItem(principal.waiting, entry)) return
+    if (principal.waiting.length === 0) removeItem(active, principal)
     quota.release(key, bytes)
     size--
-    return true
   }
   /** Returns the oldest request of the principal that has used the least time. */
   const next = (): Waiting | undefined => {
     let first: Principal | undefined
     for (const principal of active) if (first === undefined || principal.due < first.due) first = principal
-    return first?.waiting.values().next().value
+    return first?.waiting[0]
   }
   /** Charges the last step to its principal: promises and ticks of a step run before the next one. */
   const charge = (at: number) => {
@@ -148,13 +156,15 @@ export function createRequestTurns(options: RequestTurnsOptions): RequestTurns {
         return noop
       }
       const principal = principalOf(key)
-      if (principal.waiting.size === 0) principal.due = Math.max(principal.due, virtual)
+      if (principal.waiting.length === 0) {
+        principal.due = Math.max(principal.due, virtual)
+        active.push(principal)
+      }
       const entry: Waiting = { principal, key, bytes, since: now(), start }
-      principal.waiting.add(entry)
-      active.add(principal)
+      principal.waiting.push(entry)
       size++
       if (!isScheduled) schedule()
-      return () => void remove(entry)
+      return () => remove(entry)
     }
   }
 }
