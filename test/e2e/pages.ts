@@ -33,7 +33,15 @@ export const blocksOf = (page: string, ...wanted: readonly string[]): Block[] =>
 /** Values that differ between machines: the one in the documentation, and the one here. */
 export type Places = readonly (readonly [named: string, here: string])[]
 
-const put = (text: string, places: Places) => places.reduce((all, [named, here]) => all.replaceAll(named, here), text)
+/** Returns a text with the values of this machine, which may contain one that the documentation names. */
+export function put(text: string, places: Places): string {
+  const first = places
+    .map(([named, here]) => ({ named, here, at: text.indexOf(named) }))
+    .filter(({ at }) => at >= 0)
+    .reduce<{ named: string; here: string; at: number } | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined)
+  if (!first) return text
+  return text.slice(0, first.at) + first.here + put(text.slice(first.at + first.named.length), places)
+}
 
 /**
  * Returns the expected response with `…` replaced by actual values; a member `…` stands for all members that are not
