@@ -1,6 +1,6 @@
 import { connectClient } from '../../test/fixtures/identity-provider/gateway.ts'
 import { startIdentityProvider } from '../../test/fixtures/identity-provider/provider.ts'
-import { type Bench, type Gateway, type GatewayOptions } from '../bench.ts'
+import type { Bench, Gateway, GatewayOptions } from '../bench.ts'
 import { freePort } from '../../test/ports.ts'
 import { compareStarts, errorsOf, ROUNDS, type Measurement } from '../compare.ts'
 import type { Outcome } from '../outcome.ts'

@@ -19,8 +19,8 @@ function disablePretenuring(): void {
 /**
  * Lets the heap grow to three times its live size before V8 collects all of it. Received data counts towards that limit,
  * which for a heap of 35 MB may be so close that large results cause a full collection each few megabytes, while the next
- * young one would free them (measured: a call of 1 MB costs three times as much CPU). At twice the live size calls of
- * 100 kB cause one each 0.8 s, at three and four times none.
+ * young one would free them (measured: a call of 1 MB costs three times as much CPU). At twice the live size, calls of
+ * 100 kB cause one every 0.8 s; at three times, none.
  */
 function delayFullCollections(): void {
   setFlagsFromString('--heap-growing-percent=200')

@@ -33,14 +33,14 @@ export const blocksOf = (page: string, ...wanted: readonly string[]): Block[] =>
 /** Values that differ between machines: the one in the documentation, and the one here. */
 export type Places = readonly (readonly [named: string, here: string])[]
 
-/** Returns a text with the values of this machine, which may contain one that the documentation names. */
-export function put(text: string, places: Places): string {
-  const first = places
-    .map(([named, here]) => ({ named, here, at: text.indexOf(named) }))
-    .filter(({ at }) => at >= 0)
-    .reduce<{ named: string; here: string; at: number } | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined)
-  if (!first) return text
-  return text.slice(0, first.at) + first.here + put(text.slice(first.at + first.named.length), places)
+/** Returns a text with the values of this machine, in which nothing is replaced again. */
+export function put(text: string, [place, ...others]: Places): string {
+  if (!place) return text
+  const [named, here] = place
+  return text
+    .split(named)
+    .map((part) => put(part, others))
+    .join(here)
 }
 
 /**
