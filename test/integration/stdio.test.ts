@@ -490,6 +490,16 @@ test('close returns at once, fails what is under way and leaves a good server th
   assert.deepEqual([closes, connection.closed, isListed(connection.pid)], [1, true, false])
 })
 
+test('a message is sent although the connection is closed in the same event-loop turn', async (t) => {
+  const file = temporaryFile(t)
+  const { client } = startGateway(t)
+  const connection = await client('good.mjs', { env: { RECORD: file } }).open(legacy())
+  connection.notify('notifications/last', '{}')
+  connection.close()
+  await connection.ended
+  assert.match(readLines(file).at(-1)!, /notifications\/last/)
+})
+
 test('LC-01 a grandchild that ignores the end of stdin and TERM goes with its tree', async (t) => {
   const { client } = startGateway(t)
   const file = temporaryFile(t)

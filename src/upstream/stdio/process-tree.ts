@@ -43,8 +43,12 @@ export function killTreesNow(trees: Iterable<ChildIdentity>): void {
   }
 }
 
-/** Closes stdin; unread input would delay the end of the stream, so the pipe is then destroyed. */
+/**
+ * Closes stdin behind what was written in this event-loop turn; unread input would delay the end of the stream, so the
+ * pipe is then destroyed.
+ */
 function endInput({ stdin }: ServerProcess): void {
+  stdin.uncork()
   if (stdin.writableLength > 0) stdin.destroy()
   else stdin.end()
 }
