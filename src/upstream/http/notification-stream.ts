@@ -5,6 +5,7 @@ import { EventStream } from '../../protocol/event-stream.ts'
 import { MemoryReservation, type MemoryQuota } from '../transport/memory-quota.ts'
 import type { ServerReads } from '../transport/read-scheduler.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { paceEnd } from './closing-pool.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 import {
   addressOf,
@@ -103,7 +104,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
     isClosed = true
     source.close()
     reservation.release()
-    abort?.(new Error('released'))
+    if (abort) paceEnd(() => abort?.(new Error('released')))
   }
   const readChunk = (chunk: Buffer) => {
     try {

@@ -1,15 +1,15 @@
-import type { buildConnector, Dispatcher } from 'undici'
+import type { buildConnector, Dispatcher, Pool } from 'undici'
 import { socketFailure } from './failure.ts'
 import type { Exchange } from './exchange.ts'
 import { createSlotSet } from '../../lib/slot-set.ts'
 import { noop } from '../../lib/noop.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import { Pool } from './undici-parts.ts'
+import { createClosingPool, paceEnd } from './closing-pool.ts'
 
 export interface HttpPoolOptions {
   readonly url: string
-  /** Sockets for requests that wait for an answer; further requests queue. */
+  /** Sockets for requests that wait for an answer, and as many for other messages; further ones queue. */
   readonly connections: number
   /** Requests in flight and queued; further requests fail with `overloaded`. */
   readonly maxRequests: number
@@ -181,8 +181,8 @@ function createEndpoint(url: string) {
 }
 
 /**
- * Creates two pools: a bounded one for requests, and one for streams, notifications and answers to the upstream's own
- * requests. The latter must get through while every socket of the first pool waits for such an answer.
+ * Creates three pools: for requests, for event streams, and for notifications and answers to the upstream's own requests.
+ * The last must get through while every socket of the first waits for such an answer.
  */
 export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const { authorization } = options
@@ -190,8 +190,9 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const { origin } = endpoint
   // no timeouts for headers and bodies: the gateway's own deadlines apply
   const common = { connect: options.connector, headersTimeout: 0, bodyTimeout: 0 }
-  const requests = new Pool(origin, { ...common, connections: options.connections })
-  let sidePool: Pool | null = null
+  const requests = createClosingPool(origin, { ...common, connections: options.connections })
+  let streams: Pool | null = null
+  let messages: Pool | null = null
   const lingering = createLingeringResponses()
   let inFlight = 0
   let inBackground = 0
@@ -201,16 +202,17 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     ? (headers: string[]) => (authorization.value ? [...headers, 'authorization', authorization.value] : headers)
     : (headers: string[]) => headers
 
-  /** Closes the second pool after the background messages have been sent. */
-  const closeSide = () => {
-    if (inBackground === 0) sidePool?.close().catch(noop)
+  /** Closes the pool of messages after the background messages have been sent. */
+  const closeMessages = () => {
+    if (inBackground === 0) messages?.close().catch(noop)
   }
-  const getSidePool = () => (sidePool ??= new Pool(origin, common))
+  const getStreams = () => (streams ??= createClosingPool(origin, common))
+  const getMessages = () => (messages ??= createClosingPool(origin, { ...common, connections: options.connections }))
 
   const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
       const handler = messageHandler(resolve, reject, options.timeoutMs)
-      getSidePool().dispatch(
+      getMessages().dispatch(
         { path: options.path ?? endpoint.path, method, headers: authorized(headers), body },
         handler
       )
@@ -231,19 +233,20 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     },
     resume(headers, exchange) {
       inFlight++
-      getSidePool().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, exchange)
+      getStreams().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, exchange)
     },
     stream(headers, handler) {
-      getSidePool().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
+      getStreams().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
     },
     message,
     async background(method, headers, body, after) {
       if (inBackground >= MAX_BACKGROUND) return
       inBackground++
       if (after) await after
+      await new Promise<void>(paceEnd)
       await message(method, headers, body, { timeoutMs: BACKGROUND_TIMEOUT_MS }).catch(noop)
       inBackground--
-      if (isClosing) closeSide()
+      if (isClosing) closeMessages()
     },
     linger: (exchange) => lingering.add(exchange),
     endRequest(exchange) {
@@ -253,7 +256,8 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     close() {
       isClosing = true
       requests.close().catch(noop)
-      closeSide()
+      streams?.close().catch(noop)
+      closeMessages()
     }
   }
 }

@@ -14,3 +14,11 @@ declare module 'undici/lib/dispatcher/dispatcher.js' {
 declare module 'undici/lib/dispatcher/pool.js' {
   export { Pool as default } from 'undici'
 }
+declare module 'undici/lib/dispatcher/pool-base.js' {
+  const poolBase: { readonly kClients: symbol }
+  export default poolBase
+}
+declare module 'undici/lib/core/symbols.js' {
+  const symbols: { readonly kClose: symbol }
+  export default symbols
+}

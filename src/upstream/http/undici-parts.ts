@@ -4,11 +4,16 @@
  */
 import api from 'undici/lib/api/index.js'
 import buildConnector from 'undici/lib/core/connect.js'
+import symbols from 'undici/lib/core/symbols.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
+import poolBase from 'undici/lib/dispatcher/pool-base.js'
 
 // as the index does
 Object.assign(Dispatcher.prototype, api)
 
-export { Agent, buildConnector, Pool }
+/** Symbol of the list of connections of a pool. */
+export const { kClients } = poolBase
+
+export { Agent, buildConnector, Pool, symbols }
