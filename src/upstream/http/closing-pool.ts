@@ -1,12 +1,6 @@
 import type { Client, Pool as UndiciPool } from 'undici'
-import { createPacedWork } from '../../lib/paced-work.ts'
+import { paceEnd } from './pace-end.ts'
 import { kClients, Pool, symbols } from './undici-parts.ts'
-
-/**
- * Runs the end of a connection or a session, of any server: for 4 ms in a turn of the event loop, since to end a hundred
- * takes 40 ms.
- */
-export const paceEnd = createPacedWork(4)
 
 type CloseAll = () => Promise<unknown>
 

@@ -5,7 +5,7 @@ import { EventStream } from '../../protocol/event-stream.ts'
 import { MemoryReservation, type MemoryQuota } from '../transport/memory-quota.ts'
 import type { ServerReads } from '../transport/read-scheduler.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import { paceEnd } from './closing-pool.ts'
+import { paceEnd } from './pace-end.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 import {
   addressOf,

@@ -5,7 +5,8 @@ import { createSlotSet } from '../../lib/slot-set.ts'
 import { noop } from '../../lib/noop.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import { createClosingPool, paceEnd } from './closing-pool.ts'
+import { createClosingPool } from './closing-pool.ts'
+import { paceEnd } from './pace-end.ts'
 
 export interface HttpPoolOptions {
   readonly url: string
