@@ -1,13 +1,13 @@
 import type { Client, Pool as UndiciPool } from 'undici'
 import { paceEnd } from './pace-end.ts'
-import { kClients, Pool, symbols } from './undici-parts.ts'
+import { kClients, kClose, Pool } from './undici-parts.ts'
 
 type CloseAll = () => Promise<unknown>
 
 /** Creates a pool that closes its idle connections with `paceEnd`. */
 export function createClosingPool(origin: string, options: UndiciPool.Options): UndiciPool {
   const pool = new Pool(origin, options)
-  const closeAll = (Reflect.get(pool, symbols.kClose) as CloseAll).bind(pool)
+  const closeAll = (Reflect.get(pool, kClose) as CloseAll).bind(pool)
   const closePaced = (client: Client) =>
     new Promise<void>((resolve) => paceEnd(() => resolve(client.destroyed ? undefined : client.close())))
   const close: CloseAll = () => {
@@ -15,6 +15,6 @@ export function createClosingPool(origin: string, options: UndiciPool.Options): 
     if (pool.stats.queued > 0) return closeAll()
     return Promise.all((Reflect.get(pool, kClients) as Client[]).map(closePaced))
   }
-  Object.assign(pool, { [symbols.kClose]: close })
+  Object.assign(pool, { [kClose]: close })
   return pool
 }

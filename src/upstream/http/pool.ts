@@ -10,7 +10,7 @@ import { paceEnd } from './pace-end.ts'
 
 export interface HttpPoolOptions {
   readonly url: string
-  /** Sockets for requests that wait for an answer, and as many for other messages; further ones queue. */
+  /** Sockets for requests that wait for an answer; further requests queue. */
   readonly connections: number
   /** Requests in flight and queued; further requests fail with `overloaded`. */
   readonly maxRequests: number
@@ -182,8 +182,8 @@ function createEndpoint(url: string) {
 }
 
 /**
- * Creates three pools: for requests, for event streams, and for notifications and answers to the upstream's own requests.
- * The last must get through while every socket of the first waits for such an answer.
+ * Creates two pools: a bounded one for requests, and one for streams, notifications and answers to the upstream's own
+ * requests. The latter must get through while every socket of the first pool waits for such an answer.
  */
 export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const { authorization } = options
@@ -192,8 +192,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   // no timeouts for headers and bodies: the gateway's own deadlines apply
   const common = { connect: options.connector, headersTimeout: 0, bodyTimeout: 0 }
   const requests = createClosingPool(origin, { ...common, connections: options.connections })
-  let streams: Pool | null = null
-  let messages: Pool | null = null
+  let sidePool: Pool | null = null
   const lingering = createLingeringResponses()
   let inFlight = 0
   let inBackground = 0
@@ -203,17 +202,16 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     ? (headers: string[]) => (authorization.value ? [...headers, 'authorization', authorization.value] : headers)
     : (headers: string[]) => headers
 
-  /** Closes the pool of messages after the background messages have been sent. */
-  const closeMessages = () => {
-    if (inBackground === 0) messages?.close().catch(noop)
+  /** Closes the second pool after the background messages have been sent. */
+  const closeSide = () => {
+    if (inBackground === 0) sidePool?.close().catch(noop)
   }
-  const getStreams = () => (streams ??= createClosingPool(origin, common))
-  const getMessages = () => (messages ??= createClosingPool(origin, { ...common, connections: options.connections }))
+  const getSidePool = () => (sidePool ??= createClosingPool(origin, common))
 
   const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
       const handler = messageHandler(resolve, reject, options.timeoutMs)
-      getMessages().dispatch(
+      getSidePool().dispatch(
         { path: options.path ?? endpoint.path, method, headers: authorized(headers), body },
         handler
       )
@@ -234,10 +232,10 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     },
     resume(headers, exchange) {
       inFlight++
-      getStreams().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, exchange)
+      getSidePool().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, exchange)
     },
     stream(headers, handler) {
-      getStreams().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
+      getSidePool().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
     },
     message,
     async background(method, headers, body, after) {
@@ -247,7 +245,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
       await new Promise<void>(paceEnd)
       await message(method, headers, body, { timeoutMs: BACKGROUND_TIMEOUT_MS }).catch(noop)
       inBackground--
-      if (isClosing) closeMessages()
+      if (isClosing) closeSide()
     },
     linger: (exchange) => lingering.add(exchange),
     endRequest(exchange) {
@@ -257,8 +255,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     close() {
       isClosing = true
       requests.close().catch(noop)
-      streams?.close().catch(noop)
-      closeMessages()
+      closeSide()
     }
   }
 }

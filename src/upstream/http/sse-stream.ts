@@ -4,6 +4,7 @@ import { EventStream } from '../../protocol/event-stream.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
 import { type ServerReads, createReadScheduler } from '../transport/read-scheduler.ts'
+import { paceEnd } from './pace-end.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 
 /** The event stream of the 2024-11-05 transport. */
@@ -78,7 +79,7 @@ export function openSseStream(options: SseStreamOptions): SseStream {
     isEnded = true
     source.close()
     reservation.release()
-    abort?.(new Error('released'))
+    if (abort) paceEnd(() => abort?.(new Error('released')))
     stream.onClose?.()
     return true
   }

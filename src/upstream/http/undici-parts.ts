@@ -13,7 +13,8 @@ import poolBase from 'undici/lib/dispatcher/pool-base.js'
 // as the index does
 Object.assign(Dispatcher.prototype, api)
 
-/** Symbol of the list of connections of a pool. */
+/** Names of the method that closes a pool, and of the list of its connections. */
+export const { kClose } = symbols
 export const { kClients } = poolBase
 
-export { Agent, buildConnector, Pool, symbols }
+export { Agent, buildConnector, Pool }
