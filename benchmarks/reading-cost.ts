@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { copyToScratch } from '../src/json/buffer-list.ts'
+import { readJoined } from '../src/json/buffer-list.ts'
+import { scanBuffer } from '../src/json/scan.ts'
 import { complete } from '../src/lib/time-slice.ts'
 import { checkSteps, quickResultSteps } from '../src/upstream/transport/message.ts'
 import { createScreen } from '../src/upstream/transport/result-secrets.ts'
@@ -51,8 +52,11 @@ function costs(works: readonly (() => void)[]): number[] {
 export type Reader = (chunks: Buffer[]) => unknown
 
 const readOwn: Reader = (chunks) => {
-  const bytes = copyToScratch(chunks)
-  return complete(quickResultSteps(bytes, ID, complete(checkSteps(bytes)), chunks))
+  return complete(
+    readJoined(chunks, function* (bytes) {
+      return yield* quickResultSteps(bytes, ID, yield* checkSteps(bytes), chunks)
+    })
+  )
 }
 
 interface OldPieces {
@@ -102,7 +106,8 @@ export function readingCosts(
     // a separate buffer each, as sockets deliver them
     Buffer.from(whole.subarray(i * CHUNK, (i + 1) * CHUNK))
   )
-  const bytes = copyToScratch(chunks)
+  const bytes = scanBuffer.subarray(0, whole.length)
+  whole.copy(bytes)
   const screens = secrets.map((all) => createScreen({ mode: 'redact', secrets: () => all, onFound() {} }))
   const [now, checked, utf8, before, ...searches] = costs([
     () => void readOwn(chunks),

@@ -1,4 +1,3 @@
-import { noop } from '../lib/noop.ts'
 import { scanBuffer } from './scan.ts'
 
 /** Bytes in several buffers, as received: concatenating a large answer costs more than relaying it. */
@@ -74,6 +73,7 @@ export class BufferCollector {
 
   add(chunk: Buffer): void {
     this.length += chunk.length
+    if (!this.#open && this.#extendLast(chunk)) return
     if (chunk.length >= MIN_CHUNK_BYTES || (this.#buffers.length === 0 && !this.#open)) {
       this.#close()
       this.#buffers.push(chunk)
@@ -96,6 +96,15 @@ export class BufferCollector {
     return all
   }
 
+  /** Lengthens the last buffer if the chunk lies behind it in memory, as the parts of one socket read do. */
+  #extendLast(chunk: Buffer): boolean {
+    const last = this.#buffers.at(-1)
+    if (!last || last.buffer !== chunk.buffer || last.byteOffset + last.length !== chunk.byteOffset) return false
+    const length = last.length + chunk.length
+    this.#buffers[this.#buffers.length - 1] = Buffer.from(chunk.buffer, last.byteOffset, length)
+    return true
+  }
+
   #close(): void {
     if (this.#open) this.#buffers.push(trimmed(this.#open, this.#filled))
     this.#open = null
@@ -103,31 +112,39 @@ export class BufferCollector {
   }
 }
 
-/** True while a text in the scratch memory is read in several turns of the event loop. */
+/** True while a text in the scratch memory is read, which may take several turns of the event loop. */
 let isScratchHeld = false
 
-/** Keeps the scratch memory as it is, if these bytes are in it, until the returned function is called. */
-export function holdScratch({ buffer }: Buffer): () => void {
-  if (buffer !== scanBuffer.buffer) return noop
-  isScratchHeld = true
-  return () => {
-    isScratchHeld = false
-  }
+/** Bytes copied in one step: some tenths of a millisecond, page faults included. */
+const COPY_STEP_BYTES = 262_144
+
+/** Returns a buffer of that length, and whether it is in the scratch memory. */
+function openJoined(length: number): [bytes: Buffer, isScratch: boolean] {
+  const isScratch = !isScratchHeld && length <= scanBuffer.length
+  return [isScratch ? scanBuffer.subarray(0, length) : Buffer.allocUnsafe(length), isScratch]
 }
 
 /**
- * Returns the bytes in one buffer that is valid until the next call, or while `holdScratch` keeps it: up to 4 MiB are
- * copied into shared scratch memory. Allocating buffers of this size would cost a page fault for each 4 KiB, and garbage
- * collection.
+ * Reads bytes in one buffer, which is valid until `read` has completed. Several buffers are copied, in steps: up to 4 MiB
+ * into shared scratch memory, since allocating a buffer of this size costs a page fault for each 4 KiB, and garbage
+ * collection. The generator must be run to its end.
  */
-export function copyToScratch(buffers: BufferList): Buffer {
-  if (buffers.length === 1) return buffers[0]!
-  const length = totalLength(buffers)
-  if (isScratchHeld || length > scanBuffer.length) return Buffer.concat(buffers)
-  let at = 0
-  for (const buffer of buffers) {
-    scanBuffer.set(buffer, at)
-    at += buffer.length
+export function* readJoined<T>(buffers: BufferList, read: (bytes: Buffer) => Generator<void, T>): Generator<void, T> {
+  if (buffers.length === 1) return yield* read(buffers[0]!)
+  const [bytes, isScratch] = openJoined(totalLength(buffers))
+  if (isScratch) isScratchHeld = true
+  try {
+    let at = 0
+    let next = COPY_STEP_BYTES
+    for (const buffer of buffers) {
+      bytes.set(buffer, at)
+      at += buffer.length
+      if (at < next) continue
+      next = at + COPY_STEP_BYTES
+      yield
+    }
+    return yield* read(bytes)
+  } finally {
+    if (isScratch) isScratchHeld = false
   }
-  return scanBuffer.subarray(0, length)
 }

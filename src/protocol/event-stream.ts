@@ -1,4 +1,4 @@
-import { BufferCollector, concatBuffers } from '../json/buffer-list.ts'
+import { BufferCollector, type BufferList, concatBuffers, sliceBuffers, totalLength } from '../json/buffer-list.ts'
 
 const LF = 10
 const CR = 13
@@ -6,6 +6,8 @@ const SPACE = 32
 const COLON = 58
 const LINE_BREAK = Buffer.from('\n')
 const LONGEST_FIELD = 'event'.length
+/** Bytes from which a field is known: byte order mark, name, colon and space. */
+const HEAD_BYTES = 3 + LONGEST_FIELD + 2
 const MAX_ID = 1024
 const MAX_TYPE = 64
 const UNKNOWN_TYPE = 'unknown'
@@ -20,11 +22,12 @@ export class EventStream {
   /** Milliseconds in the server's last `retry` field. */
   retryMs: number | null = null
   readonly #maxEventBytes: number
-  readonly #onEvent: (data: Buffer, type: string) => void
+  readonly #onEvent: (data: BufferList, type: string) => void
   /** Start of an unfinished line. */
   #rest: BufferCollector | null = null
   /** First data line of the event; from the second on, lines are collected in `#lines`. */
-  #data: Buffer | null = null
+  #data: BufferList | null = null
+  #dataBytes = 0
   #lines: BufferCollector | null = null
   #type = ''
   #id: string | null = null
@@ -33,9 +36,9 @@ export class EventStream {
 
   /**
    * `maxEventBytes` limits one event, unfinished lines included. `onEvent` receives each event with data: its data
-   * lines joined by LF, and its type, empty if there was none.
+   * lines joined by LF, in the buffers of the chunks, and its type, empty if there was none.
    */
-  constructor(maxEventBytes: number, onEvent: (data: Buffer, type: string) => void) {
+  constructor(maxEventBytes: number, onEvent: (data: BufferList, type: string) => void) {
     this.#maxEventBytes = maxEventBytes
     this.#onEvent = onEvent
   }
@@ -64,67 +67,73 @@ export class EventStream {
 
   /** Bytes of the unfinished event. */
   get bufferedBytes(): number {
-    return (this.#rest?.length ?? 0) + (this.#lines?.length ?? this.#data?.length ?? 0)
+    return (this.#rest?.length ?? 0) + (this.#lines?.length ?? this.#dataBytes)
   }
 
   #parseLine(part: Buffer): void {
-    let line = part
+    let line: BufferList = [part]
     if (this.#rest) {
       this.#rest.add(part)
-      line = concatBuffers(this.#rest.take())
+      line = this.#rest.take()
       this.#rest = null
     }
-    if (this.#isAtStart) {
-      this.#isAtStart = false
-      if (line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) line = line.subarray(3)
-    }
-    if (line.length === 0) return this.#finishEvent()
-    const found = line.indexOf(COLON)
-    const colon = found < 0 ? line.length : found
-    if (colon === 0 || colon > LONGEST_FIELD) return
+    // a long value is not copied
+    const head = line.length === 1 ? line[0]! : concatBuffers(sliceBuffers(line, 0, HEAD_BYTES))
+    const hasMark = this.#isAtStart && head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf
+    const start = hasMark ? 3 : 0
+    this.#isAtStart = false
+    if (head.length === start) return this.#finishEvent()
+    const found = head.indexOf(COLON, start)
+    const colon = found < 0 ? head.length : found
+    if (colon === start || colon - start > LONGEST_FIELD) return
+    const value = head[colon + 1] === SPACE ? colon + 2 : colon + 1
     this.#parseField(
-      line.toString('latin1', 0, colon),
-      line.subarray(line[colon + 1] === SPACE ? colon + 2 : colon + 1)
+      head.toString('latin1', start, colon),
+      line.length === 1 ? [head.subarray(value)] : sliceBuffers(line, value, Infinity)
     )
   }
 
-  #parseField(name: string, value: Buffer): void {
-    if (name === 'data') {
-      this.#addData(value)
-    } else if (name === 'event') {
+  #parseField(name: string, value: BufferList): void {
+    if (name === 'data') return this.#addData(value)
+    if (name !== 'event' && name !== 'id' && name !== 'retry') return
+    const bytes = concatBuffers(value)
+    if (name === 'event') {
       // no known type is longer, and a longer one would take memory that is not counted
-      this.#type = value.length <= MAX_TYPE ? value.toString('utf8') : UNKNOWN_TYPE
+      this.#type = bytes.length <= MAX_TYPE ? bytes.toString('utf8') : UNKNOWN_TYPE
     } else if (name === 'id') {
       // the id is sent back in a header, which allows no control characters
-      const id = value.toString('latin1')
+      const id = bytes.toString('latin1')
       // oxlint-disable-next-line no-control-regex
-      if (value.length <= MAX_ID && !/[\0-\x08\x0a-\x1f\x7f]/.test(id)) this.#id = id
-    } else if (name === 'retry') {
-      const digits = value.toString('latin1')
+      if (bytes.length <= MAX_ID && !/[\0-\x08\x0a-\x1f\x7f]/.test(id)) this.#id = id
+    } else {
+      const digits = bytes.toString('latin1')
       if (/^\d{1,9}$/.test(digits)) this.retryMs = Number(digits)
     }
   }
 
-  #addData(value: Buffer): void {
+  #addData(value: BufferList): void {
     if (this.#data === null) {
       this.#data = value
+      this.#dataBytes = totalLength(value)
       return
     }
     if (this.#lines === null) {
       this.#lines = new BufferCollector()
-      this.#lines.add(this.#data)
+      for (const buffer of this.#data) this.#lines.add(buffer)
     }
     this.#lines.add(LINE_BREAK)
-    this.#lines.add(value)
+    for (const buffer of value) this.#lines.add(buffer)
   }
 
   #finishEvent(): void {
     if (this.#id !== null) this.lastEventId = this.#id
     const type = this.#type
-    const data = this.#lines ? concatBuffers(this.#lines.take()) : this.#data
+    const bytes = this.#lines?.length ?? this.#dataBytes
+    const data = this.#lines ? this.#lines.take() : this.#data
     this.#type = ''
     this.#data = null
+    this.#dataBytes = 0
     this.#lines = null
-    if (data !== null && data.length > 0) this.#onEvent(data, type)
+    if (data !== null && bytes > 0) this.#onEvent(data, type)
   }
 }

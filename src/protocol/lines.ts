@@ -1,4 +1,4 @@
-import { BufferCollector, concatBuffers } from '../json/buffer-list.ts'
+import { BufferCollector, type BufferList, sliceBuffers } from '../json/buffer-list.ts'
 
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
@@ -11,8 +11,8 @@ export interface LineReader {
 
 export interface LineReaderOptions {
   readonly maxBytes: number
-  /** Receives each line without its end; never empty. */
-  readonly onLine: (line: Buffer) => void
+  /** Receives each line without its end, in the buffers of the chunks; never empty. `bytes`: its length. */
+  readonly onLine: (line: BufferList, bytes: number) => void
   /** Called when a line exceeds the limit. Nothing is read after that. */
   readonly onTooLong: () => void
 }
@@ -24,9 +24,11 @@ export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOpti
   let isTooLong = false
 
   const take = (tail: Buffer) => {
-    const line = buffered.length === 0 ? tail : concatBuffers([...buffered.take(), tail])
-    const end = line.at(-1) === CARRIAGE_RETURN ? line.length - 1 : line.length
-    if (end > 0) onLine(line.subarray(0, end))
+    const bytes = buffered.length + tail.length
+    if (buffered.length > 0) buffered.add(tail)
+    const line = buffered.length === 0 ? [tail] : buffered.take()
+    const end = line.at(-1)!.at(-1) === CARRIAGE_RETURN ? bytes - 1 : bytes
+    if (end > 0) onLine(end === bytes ? line : sliceBuffers(line, 0, end), end)
   }
 
   return {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { complete } from '../../src/lib/time-slice.ts'
 import { Payload } from '../../src/json/payload.ts'
-import { BufferCollector, copyToScratch, sliceBuffers, includesText } from '../../src/json/buffer-list.ts'
+import { BufferCollector, readJoined, sliceBuffers, includesText } from '../../src/json/buffer-list.ts'
 import { holds } from './property.ts'
 
 /** Few distinct letters, so that partial matches are frequent. */
@@ -42,11 +43,29 @@ holds(
       assert.equal(arrivals.length, whole.length)
       const taken = arrivals.take()
       assert.ok(Buffer.concat(taken).equals(whole))
-      assert.ok(copyToScratch(taken).equals(whole))
+      const check = function* (bytes: Buffer): Generator<void, boolean> {
+        yield
+        return bytes.equals(whole)
+      }
+      // while one text is in the scratch memory, another is copied elsewhere
+      const [one, other] = [readJoined(taken, check), readJoined([...taken, Buffer.alloc(0)], check)]
+      one.next()
+      assert.ok(complete(other))
+      assert.ok(complete(one))
     }
   },
   200
 )
+
+test('parts of one buffer that follow each other are collected as one', () => {
+  const whole = Buffer.from('abcdefghij'.repeat(10_000))
+  const collector = new BufferCollector()
+  for (let at = 0; at < whole.length; at += 16_384) collector.add(whole.subarray(at, at + 16_384))
+  const taken = collector.take()
+  assert.equal(taken.length, 1)
+  assert.equal(taken[0]!.buffer, whole.buffer)
+  assert.ok(taken[0]!.equals(whole))
+})
 
 test('small chunks between large ones take little more memory than their bytes', () => {
   const collector = new BufferCollector()

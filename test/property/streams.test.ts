@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { concatBuffers, totalLength } from '../../src/json/buffer-list.ts'
 import { EventStream } from '../../src/protocol/event-stream.ts'
 import { createLineReader } from '../../src/protocol/lines.ts'
 import { holds } from './property.ts'
@@ -60,7 +61,9 @@ holds(
   [stream, sizes],
   (text, cuts) => {
     const events: Event[] = []
-    const reader = new EventStream(1_000_000, (data, type) => events.push({ type, data: data.toString() }))
+    const reader = new EventStream(1_000_000, (data, type) =>
+      events.push({ type, data: concatBuffers(data).toString() })
+    )
     for (const piece of inPieces(Buffer.from(text), cuts)) assert.ok(reader.write(piece))
     assert.deepEqual(events, eventsOf(text))
   }
@@ -70,7 +73,7 @@ holds(
   'no event beyond the limit is given out, whatever its pieces',
   [stream, sizes, fc.integer({ min: 1, max: 12 })],
   (text, cuts, max) => {
-    const reader = new EventStream(max, (data) => assert.ok(data.length <= max))
+    const reader = new EventStream(max, (data) => assert.ok(totalLength(data) <= max))
     for (const piece of inPieces(Buffer.from(text), cuts)) if (!reader.write(piece)) return
   }
 )
@@ -83,7 +86,7 @@ holds('lines of a process are the same in whatever pieces they come', [output, l
   const lines: string[] = []
   const reader = createLineReader({
     maxBytes: 1_000,
-    onLine: (each) => lines.push(each.toString()),
+    onLine: (each) => lines.push(concatBuffers(each).toString()),
     onTooLong: () => assert.fail('too long')
   })
   for (const piece of inPieces(Buffer.from(text + rest), cuts)) reader.push(piece)

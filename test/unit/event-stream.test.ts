@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { concatBuffers } from '../../src/json/buffer-list.ts'
 import { EventStream } from '../../src/protocol/event-stream.ts'
 
 interface StreamContents {
@@ -11,7 +12,7 @@ interface StreamContents {
 
 function read(text: string | Uint8Array, { size = Infinity, maxEventBytes = 10_000 } = {}): StreamContents {
   const events: StreamContents['events'] = []
-  const stream = new EventStream(maxEventBytes, (data, type) => events.push([type, data.toString()]))
+  const stream = new EventStream(maxEventBytes, (data, type) => events.push([type, concatBuffers(data).toString()]))
   const bytes = Buffer.from(text)
   let fits = true
   for (let at = 0; at < bytes.length && fits; at += size) fits = stream.write(bytes.subarray(at, at + size))

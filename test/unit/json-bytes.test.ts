@@ -298,7 +298,8 @@ test('SR-H3 a parse of a list yields after some ten thousand bytes, whatever the
       `{"id":1,"result":{"tools":[${page}]}}`,
       `{"jsonrpc":"2.0","id":1,"result":{"tools":[${page}]}}`
     ]) {
-      const reading = listAnswerSteps(Buffer.from(text))
+      const bytes = Buffer.from(text)
+      const reading = listAnswerSteps(bytes, [bytes])
       let yields = 0
       while (!reading.next().done) yields++
       assert.ok(yields >= 14, `${yields} of ${text.slice(0, 50)}`)

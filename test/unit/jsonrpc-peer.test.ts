@@ -20,7 +20,7 @@ const startPeer = (options: Partial<JsonRpcPeerOptions> = {}) => {
     onRequest: () => null,
     ...options
   })
-  const receive = (text: string) => complete(peer.receive(Buffer.from(text)))
+  const receive = (text: string) => complete(peer.receive([Buffer.from(text)]))
   return { peer, written, notified, receive }
 }
 

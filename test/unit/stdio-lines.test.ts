@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { concatBuffers } from '../../src/json/buffer-list.ts'
 import { createLineReader } from '../../src/protocol/lines.ts'
 
 setFlagsFromString('--expose-gc')
@@ -17,7 +18,7 @@ test('SR-H3 a line that comes byte by byte takes about its own length, and is re
   const lines: Buffer[] = []
   const reader = createLineReader({
     maxBytes: 1_000_000,
-    onLine: (line) => void lines.push(line),
+    onLine: (line) => void lines.push(concatBuffers(line)),
     onTooLong: () => assert.fail('it is short enough')
   })
   const before = bytesInUse()

@@ -47,14 +47,14 @@ const message = (text: string) =>
 
 const outgoing = { method: 'tools/call', members: '', meta: '' }
 
-/** Returns the answer that an exchange produces from an HTTP response in these chunks. */
-function exchanged(chunks: readonly Buffer[], screen: MessageScreen | null): Promise<Answer> {
+/** Returns the answer that an exchange produces from an HTTP response of this type in these chunks. */
+function exchanged(type: string, chunks: readonly Buffer[], screen: MessageScreen | null): Promise<Answer> {
   const ignore = () => {}
   const host: ExchangeHost = {
     isLegacy: true,
     hasSession: false,
     hasCredential: false,
-    maxBytes: 2 * SIZE,
+    maxBytes: 10 * SIZE,
     memory: unlimitedMemory,
     screen,
     reads: createReadScheduler().server(),
@@ -72,7 +72,7 @@ function exchanged(chunks: readonly Buffer[], screen: MessageScreen | null): Pro
   return new Promise((resolve, reject) => {
     const exchange = new Exchange(host, new Call(outgoing, silentSink), ID, resolve, reject)
     exchange.onConnect(ignore)
-    exchange.onHeaders(200, [Buffer.from('content-type'), Buffer.from('application/json')])
+    exchange.onHeaders(200, [Buffer.from('content-type'), Buffer.from(type)])
     for (const chunk of chunks) exchange.onData(chunk)
     exchange.onComplete()
   })
@@ -82,7 +82,7 @@ for (const [kind, text] of Object.entries(texts)) {
   for (const [how, screen] of Object.entries(screens)) {
     test(`a large result over HTTP is the memory that it came in: ${kind}, ${how}`, async () => {
       const chunks = cut(message(text))
-      const { body } = await exchanged(chunks, screen)
+      const { body } = await exchanged('application/json', chunks, screen)
       assert.equal(body.isLarge, true, 'the result is large')
       assert.equal(copied(body.buffers, chunks), 0, 'bytes that were copied')
       // members that the gateway appends to a result do not copy it either
@@ -91,13 +91,25 @@ for (const [kind, text] of Object.entries(texts)) {
       assert.deepEqual(JSON.parse(told.toString()).content[0].text.length, text.length, 'the text is whole')
     })
 
+    // larger than the memory that messages are joined in
+    for (const times of [1, 5]) {
+      test(`a large result in an event is the memory that it came in: ${kind}, ${how}, ${times} MB`, async () => {
+        const event = Buffer.concat([Buffer.from('data: '), message(text.repeat(times)), Buffer.from('\n\n')])
+        const chunks = cut(event)
+        const { body } = await exchanged('text/event-stream', chunks, screen)
+        assert.equal(copied(body.buffers, chunks), 0, 'bytes that were copied')
+        assert.ok(body.buffers.length <= chunks.length, 'the parts of a chunk are one buffer')
+        assert.deepEqual(JSON.parse(body.toString()).content[0].text.length, times * text.length, 'the text is whole')
+      })
+    }
+
     test(`a large result in a line is the memory of the line: ${kind}, ${how}`, async () => {
-      const line = message(text)
+      const line = cut(message(text))
       const peer = createJsonRpcPeer({ write() {}, onNotification() {}, onRequest: () => null, screen })
       for (let id = 1; id < Number(ID); id++) void peer.send(new Call(outgoing, silentSink))
       const answer = peer.send(new Call(outgoing, silentSink))
       assert.equal(complete(peer.receive(line)), true, 'the line is a message')
-      assert.equal(copied((await answer).body.buffers, [line]), 0, 'bytes that were copied')
+      assert.equal(copied((await answer).body.buffers, line), 0, 'bytes that were copied')
     })
   }
 }

@@ -153,7 +153,7 @@ export async function readMessages(
     return
   }
   let messages: Buffer[] = []
-  const events = new EventStream(MAX_MESSAGE_BYTES, (data) => messages.push(data))
+  const events = new EventStream(MAX_MESSAGE_BYTES, (data) => messages.push(concatBuffers(data)))
   for await (const chunk of response.body ?? []) {
     if (!events.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))) throw tooLarge()
     for (const message of messages) await onMessage(message)

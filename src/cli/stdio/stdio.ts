@@ -1,3 +1,4 @@
+import { concatBuffers } from '../../json/buffer-list.ts'
 import { createLineReader } from '../../protocol/lines.ts'
 import { codes } from '../../protocol/jsonrpc.ts'
 import { errorText } from '../../protocol/jsonrpc-text.ts'
@@ -29,7 +30,11 @@ type End = 'stdin' | 'stdout' | 'terminated' | 'too long'
 function readLines({ io }: Cli, onLine: (line: Buffer) => void): Promise<End> {
   const { stdin, stdoutClosed } = io
   return new Promise((resolve) => {
-    const lines = createLineReader({ maxBytes: MAX_LINE_BYTES, onLine, onTooLong: () => resolve('too long') })
+    const lines = createLineReader({
+      maxBytes: MAX_LINE_BYTES,
+      onLine: (line) => onLine(concatBuffers(line)),
+      onTooLong: () => resolve('too long')
+    })
     stdoutClosed?.addEventListener('abort', () => resolve('stdout'), { once: true })
     io.onTerminate?.(() => resolve('terminated'))
     stdin.on('data', (chunk: Buffer | string) => lines.push(Buffer.from(chunk)))

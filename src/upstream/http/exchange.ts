@@ -5,7 +5,7 @@ import { InboundRequests, isBroadcast } from '../transport/inbound-requests.ts'
 import type { Answer, Call } from '../transport/call.ts'
 import { EventStream } from '../../protocol/event-stream.ts'
 import { type FailureReason, UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import { BufferCollector, copyToScratch, holdScratch } from '../../json/buffer-list.ts'
+import { BufferCollector, type BufferList, readJoined, totalLength } from '../../json/buffer-list.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY } from '../transport/memory-quota.ts'
 import type { ServerReads, ReadSource } from '../transport/read-scheduler.ts'
@@ -13,6 +13,7 @@ import {
   addressOf,
   checkSteps,
   invalidRequest,
+  keptPieces,
   listAnswerSteps,
   type Message,
   quickResultSteps,
@@ -230,7 +231,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   #openStream(): void {
     this.#mode = 'stream'
     this.#stream = new EventStream(this.#host.maxBytes, (data) =>
-      this.#readInSteps(data.length, () => this.#eventSteps(data))
+      this.#readInSteps(totalLength(data), () => readJoined(data, (event) => this.#eventSteps(event, data)))
     )
     this.#source?.close()
     this.#source = this.#host.reads.open(
@@ -338,7 +339,8 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   *#jsonSteps(): Generator<void, void> {
     try {
-      const answer = yield* this.#answerSteps(this.#body!.take())
+      const pieces = this.#body!.take()
+      const answer = yield* readJoined(pieces, (bytes) => this.#answerSteps(bytes, pieces))
       if (this.#isSettled) return
       if (this.#status < 300 || answer.kind === 'error') this.#finish(answer)
       else this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
@@ -353,24 +355,14 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     return this.#call.request.method.endsWith('/list')
   }
 
-  *#answerSteps(pieces: Buffer[]): Generator<void, Answer> {
-    const bytes = copyToScratch(pieces)
-    const letGo = holdScratch(bytes)
-    try {
-      return yield* this.#bodySteps(bytes, pieces)
-    } finally {
-      letGo()
-    }
-  }
-
   /** `bytes`: the pieces in one buffer that is reused. */
-  *#bodySteps(bytes: Buffer, pieces: Buffer[]): Generator<void, Answer> {
+  *#answerSteps(bytes: Buffer, pieces: BufferList): Generator<void, Answer> {
     const check = this.#isList ? uncheckedList : yield* checkSteps(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is not a response')
-    const keptPieces = screened === bytes ? (check.isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
-    const result = yield* quickResultSteps(screened, this.id, check, keptPieces)
-    return result ?? this.#checkAnswer(yield* messageSteps(screened, check, keptPieces))
+    const kept = keptPieces(pieces, bytes, screened, check)
+    const result = yield* quickResultSteps(screened, this.id, check, kept)
+    return result ?? this.#checkAnswer(yield* messageSteps(screened, check, kept))
   }
 
   /** Accepts only an answer to this request; an error may come without its id. */
@@ -388,17 +380,19 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     else this.#succeed(answer)
   }
 
-  *#eventSteps(event: Buffer): Generator<void, void> {
+  /** `event`: the pieces in one buffer that is reused. */
+  *#eventSteps(event: Buffer, pieces: BufferList): Generator<void, void> {
     try {
-      const list = this.#isList ? yield* listAnswerSteps(event) : undefined
+      const list = this.#isList ? yield* listAnswerSteps(event, pieces) : undefined
       const isList = list?.id === this.id
       const check = isList ? uncheckedList : yield* checkSteps(event)
       const data = this.#host.screen ? this.#host.screen(event) : event
       if (!data) return
       if (isList && data === event) return this.#succeed(list.answer)
-      const answer = yield* quickResultSteps(data, this.id, check)
+      const kept = keptPieces(pieces, event, data, check)
+      const answer = yield* quickResultSteps(data, this.id, check, kept)
       if (answer) return this.#succeed(answer)
-      const message = yield* messageSteps(data, check)
+      const message = yield* messageSteps(data, check, kept)
       if (!this.#isSettled) this.#onMessage(message)
     } catch (error) {
       if (!this.#isSettled) this.#onMalformed(event, error)

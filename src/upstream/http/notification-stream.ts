@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { InboundRequests } from '../transport/inbound-requests.ts'
 import type { Answer, Sink } from '../transport/call.ts'
+import { readJoined, totalLength } from '../../json/buffer-list.ts'
 import { EventStream } from '../../protocol/event-stream.ts'
 import { MemoryReservation, type MemoryQuota } from '../transport/memory-quota.ts'
 import type { ServerReads } from '../transport/read-scheduler.ts'
@@ -98,7 +99,9 @@ export function createNotificationStream(options: NotificationStreamOptions): No
   const requests = new InboundRequests(MAX_SERVER_REQUESTS, reply, memory)
   const reservation = new MemoryReservation(memory)
   let resume: (() => void) | undefined
-  const stream = new EventStream(maxEventBytes, (event) => reads.readInSteps(event.length, () => eventSteps(event)))
+  const stream = new EventStream(maxEventBytes, (data) =>
+    reads.readInSteps(totalLength(data), () => readJoined(data, eventSteps))
+  )
 
   const close = () => {
     isClosed = true

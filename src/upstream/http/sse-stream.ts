@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
+import { type BufferList, concatBuffers, totalLength } from '../../json/buffer-list.ts'
 import { EventStream } from '../../protocol/event-stream.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
@@ -13,7 +14,7 @@ export interface SseStream {
   /** Path and query for posting messages, from the first event. Rejects with UpstreamFailure. */
   readonly endpoint: Promise<string>
   /** Reads each message of the upstream, in steps. */
-  onMessage: ((data: Buffer) => Generator<void, void>) | null
+  onMessage: ((data: BufferList) => Generator<void, void>) | null
   /** Called once if the stream ends other than by `close`. */
   onEnd: ((failure: UpstreamFailure) => void) | null
   /** Called once when the stream ends, for any reason. */
@@ -100,11 +101,11 @@ export function openSseStream(options: SseStreamOptions): SseStream {
   let resume: (() => void) | undefined
   const events = new EventStream(maxEventBytes, (data, type) => {
     if (isEnded) return
-    if (!hasEndpoint && type === 'endpoint') takeEndpoint(data)
+    if (!hasEndpoint && type === 'endpoint') takeEndpoint(concatBuffers(data))
     else if (hasEndpoint && (type === '' || type === 'message'))
-      reads.readInSteps(data.length, () => messageSteps(data))
+      reads.readInSteps(totalLength(data), () => messageSteps(data))
   })
-  function* messageSteps(data: Buffer): Generator<void, void> {
+  function* messageSteps(data: BufferList): Generator<void, void> {
     if (!isEnded && stream.onMessage) yield* stream.onMessage(data)
   }
 

@@ -4,6 +4,7 @@ import { PRODUCT } from '../../domain/product.ts'
 import { createRedactor, maskSecretText } from '../../domain/secrets/redaction.ts'
 import { maskArguments, secretsOfArguments } from '../../domain/secrets/secret-parts.ts'
 import { truncate } from '../../domain/text/text.ts'
+import { type BufferList, concatBuffers, sliceBuffers } from '../../json/buffer-list.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
 import { type ServerReads, createReadScheduler } from '../transport/read-scheduler.ts'
@@ -50,7 +51,7 @@ export interface ProcessSettings {
 
 export interface ProcessEvents {
   /** Reads one line of stdout, in steps. Returns false if the line is not a message. */
-  readonly onLine: (line: Buffer) => Generator<void, boolean>
+  readonly onLine: (line: BufferList) => Generator<void, boolean>
   /** Called once when the process can carry no more messages, but not after `close`. */
   readonly onEnd: (failure: UpstreamFailure) => void
 }
@@ -91,12 +92,13 @@ const inputClosed = () =>
 function createNoiseLog({ server, log }: ProcessSettings, redact: (text: string) => string) {
   let minute = -1
   let count = 0
-  return (line: Buffer) => {
+  return (line: BufferList) => {
     const now = Math.floor(performance.now() / 60_000)
     count = now === minute ? count + 1 : 1
     minute = now
     if (count > NOISE_PER_MINUTE) return
-    log.warn({ server, line: printable(redact(line.toString('utf8', 0, 4_000)), 500) }, 'no JSON-RPC message on stdout')
+    const start = concatBuffers(sliceBuffers(line, 0, 4_000)).toString()
+    log.warn({ server, line: printable(redact(start), 500) }, 'no JSON-RPC message on stdout')
   }
 }
 
@@ -210,9 +212,9 @@ function superviseChild(
   const lines = createLineReader({
     maxBytes: settings.limits.maxLineBytes,
     onTooLong: tooLong,
-    onLine: (line) => reads.readInSteps(line.length, () => lineSteps(line))
+    onLine: (line, bytes) => reads.readInSteps(bytes, () => lineSteps(line))
   })
-  function* lineSteps(line: Buffer): Generator<void, void> {
+  function* lineSteps(line: BufferList): Generator<void, void> {
     if (isEnded) return
     try {
       if (!(yield* onLine(line))) logNoise(line)

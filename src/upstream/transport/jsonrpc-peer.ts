@@ -1,5 +1,6 @@
 import { noop } from '../../lib/noop.ts'
 import { META, MODERN_VERSION } from '../../domain/mcp-constants.ts'
+import { type BufferList, readJoined } from '../../json/buffer-list.ts'
 import { JsonError, members, withMembers } from '../../json/json.ts'
 import { isCustomNotification } from '../../protocol/notifications.ts'
 import { InboundRequests, isBroadcast, type InboundRequestHandler } from './inbound-requests.ts'
@@ -11,6 +12,7 @@ import {
   addressOf,
   checkSteps,
   invalidRequest,
+  keptPieces,
   listAnswerSteps,
   type Message,
   messageSteps,
@@ -58,7 +60,7 @@ export interface JsonRpcPeer {
    * Handles one message as UTF-8 bytes, which must not change afterwards; a large one in steps. Returns false if it is
    * not a JSON-RPC message.
    */
-  receive(bytes: Buffer): Generator<void, boolean>
+  receive(pieces: BufferList): Generator<void, boolean>
   /** Ends the conversation: rejects requests in flight and all later ones. */
   fail(failure: UpstreamFailure): void
 }
@@ -120,17 +122,21 @@ class CallMultiplexer implements JsonRpcPeer {
     this.#options.write(notificationText(method, params), noop)
   }
 
-  *receive(received: Buffer): Generator<void, boolean> {
+  receive(pieces: BufferList): Generator<void, boolean> {
+    return readJoined(pieces, (received) => this.#receiveJoined(received, pieces))
+  }
+
+  *#receiveJoined(received: Buffer, pieces: BufferList): Generator<void, boolean> {
     const { screen } = this.#options
     try {
       const check = yield* checkSteps(received)
       const bytes = screen ? screen(received) : received
-      const message = bytes && (yield* messageSteps(bytes, check))
+      const message = bytes && (yield* messageSteps(bytes, check, keptPieces(pieces, received, bytes, check)))
       if (message && !this.#endedWith) this.#handle(message)
       return true
     } catch (error) {
       if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error
-      return yield* this.#malformedSteps(received, error)
+      return yield* this.#malformedSteps(received, pieces, error)
     }
   }
 
@@ -215,11 +221,13 @@ class CallMultiplexer implements JsonRpcPeer {
   }
 
   /** Returns false if nobody can use the message. */
-  *#malformedSteps(bytes: Buffer, error: unknown): Generator<void, boolean> {
+  *#malformedSteps(bytes: Buffer, pieces: BufferList, error: unknown): Generator<void, boolean> {
     const address = addressOf(bytes)
     const id = address?.kind === 'answer' ? Number(address.id) : NaN
     const isList = this.#pending.get(id)?.call.request.method.endsWith('/list')
-    const listAnswer = isList ? yield* listAnswerSteps(this.#options.screen?.(bytes) ?? bytes) : undefined
+    const screened = this.#options.screen?.(bytes) ?? bytes
+    const kept = screened === bytes ? pieces : [screened]
+    const listAnswer = isList ? yield* listAnswerSteps(screened, kept) : undefined
     const entry = this.#settle(id)
     if (entry) {
       if (listAnswer) entry.resolve(listAnswer.answer)

@@ -283,14 +283,26 @@ export const refusableId = (id: string | undefined): string | undefined =>
   id !== undefined && /^(?:-?\d{1,15}|"[ !#-[\]-~]{0,200}")$/.test(id) ? id : undefined
 
 /** Returns the answer to a list request without checking its items, in steps; undefined for any other message. */
-export function* listAnswerSteps(bytes: Buffer): Generator<void, Extract<Message, { kind: 'answer' }> | undefined> {
+export function* listAnswerSteps(
+  bytes: Buffer,
+  pieces: BufferList
+): Generator<void, Extract<Message, { kind: 'answer' }> | undefined> {
   try {
-    const message = yield* messageSteps(bytes, uncheckedList)
+    const message = yield* messageSteps(bytes, uncheckedList, pieces)
     return message.kind === 'answer' ? message : undefined
   } catch (error) {
     if (error instanceof JsonError || error instanceof UpstreamFailure) return undefined
     throw error
   }
+}
+
+/**
+ * Returns the buffers that a message may be kept in. `bytes`: the pieces in one buffer, which is reused; `screened`: the
+ * same, or the text without its secrets.
+ */
+export function keptPieces(pieces: BufferList, bytes: Buffer, screened: Buffer, { isRepaired }: TextCheck): BufferList {
+  if (screened !== bytes) return [screened]
+  return isRepaired && pieces.length > 1 ? [Buffer.from(bytes)] : pieces
 }
 
 /** Answer to a malformed request of an upstream. */
