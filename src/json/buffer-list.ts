@@ -18,6 +18,18 @@ export function sliceBuffers(buffers: BufferList, start: number, end: number): B
   return cut
 }
 
+/** Returns a `sliceBuffers` for parts in the order of their offsets: it passes over each buffer once. */
+export function createSlicer(buffers: BufferList): (start: number, end: number) => Buffer[] {
+  let index = 0
+  let passed = 0
+  return (start, end) => {
+    while (index < buffers.length && passed + buffers[index]!.length <= start) passed += buffers[index++]!.length
+    let last = index
+    for (let at = passed; last < buffers.length && at < end; last++) at += buffers[last]!.length
+    return sliceBuffers(buffers.slice(index, last), start - passed, end - passed)
+  }
+}
+
 export const concatBuffers = (buffers: BufferList): Buffer =>
   buffers.length === 1 ? buffers[0]! : Buffer.concat(buffers)
 

@@ -1,6 +1,6 @@
 import { membersOfBytes } from './bytes.ts'
 import { members, type Member } from './json.ts'
-import { concatBuffers, includesText, sliceBuffers, totalLength, type BufferList } from './buffer-list.ts'
+import { concatBuffers, createSlicer, includesText, sliceBuffers, totalLength, type BufferList } from './buffer-list.ts'
 
 /** Bytes above which a payload is never converted to one string: at 1 MB the conversion alone costs 0.7 ms. */
 export const LARGE_BYTES = 65_536
@@ -10,6 +10,32 @@ const SMALL_BYTES = 512
 
 /** New values of members by key, as latin1 strings; null removes the member. */
 export type MemberChanges = Readonly<Record<string, string | null>>
+
+/** A part of a value and its replacement, as a latin1 string. */
+export interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** Returns the members of an object with the offsets that they have after these changes of their values. */
+function moved(found: readonly Member[], edits: readonly Edit[]): Member[] {
+  let next = 0
+  let by = 0
+  const move = (offset: number) => {
+    for (; next < edits.length && edits[next]!.end <= offset; next++) {
+      const { start, end, text } = edits[next]!
+      by += text.length - (end - start)
+    }
+    return offset + by
+  }
+  return found.map(({ key, keyStart, start, end }) => ({
+    key,
+    keyStart: move(keyStart),
+    start: move(start),
+    end: move(end)
+  }))
+}
 
 /** Offsets of an object's members, which are larger by `base` than those in the payload. */
 export interface MemberOffsets {
@@ -107,8 +133,8 @@ export class Payload {
     return this.#readMembers().members
   }
 
-  /** Members with offsets into `latin1`. Throws JsonError if the value is not an object. */
-  get latin1Members(): readonly Member[] {
+  /** Members with offsets from the start of this value. Throws JsonError if the value is not an object. */
+  get ownMembers(): readonly Member[] {
     const { members: all, base } = this.#readMembers()
     if (base === 0) return all
     return all.map(({ key, keyStart, start, end }) => ({
@@ -163,6 +189,23 @@ export class Payload {
     return this.#join(['{', ...parts, '}'])
   }
 
+  /**
+   * Returns a copy of the object with parts of its values replaced, in the order of their offsets; the rest of a large
+   * object is not copied. Throws JsonError.
+   */
+  withEdits(edits: readonly Edit[]): Payload {
+    // first, as reading them may create the string
+    const found = { members: moved(this.ownMembers, edits), base: 0 }
+    const slice = this.#latin1 === null ? createSlicer(this.buffers) : this.#latin1.slice.bind(this.#latin1)
+    const parts: (string | BufferList)[] = []
+    let from = 0
+    for (const { start, end, text } of edits) {
+      parts.push(slice(from, start), text)
+      from = end
+    }
+    return this.#join([...parts, slice(from, this.length)], found)
+  }
+
   #readMembers(): MemberOffsets {
     if (this.#offsets) return this.#offsets
     const all = this.#latin1 === null && this.isLarge ? membersOfBytes(this.bytes) : members(this.latin1)
@@ -202,8 +245,8 @@ export class Payload {
     return this.#latin1 === null ? sliceBuffers(this.buffers, start, end) : this.#latin1.slice(start, end)
   }
 
-  #join(parts: readonly (string | BufferList)[]): Payload {
-    if (this.#latin1 !== null) return Payload.ofLatin1(parts.join(''))
+  #join(parts: readonly (string | BufferList)[], found: MemberOffsets | null = null): Payload {
+    if (this.#latin1 !== null) return Payload.ofLatin1(parts.join(''), found)
     const buffers: Buffer[] = []
     let text = ''
     const flush = () => {
@@ -219,6 +262,6 @@ export class Payload {
       }
     }
     flush()
-    return Payload.ofBuffers(buffers)
+    return Payload.ofBuffers(buffers, found)
   }
 }

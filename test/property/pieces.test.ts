@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { membersOfBytes } from '../../src/json/bytes.ts'
 import { complete } from '../../src/lib/time-slice.ts'
 import { Payload } from '../../src/json/payload.ts'
 import { BufferCollector, readJoined, sliceBuffers, includesText } from '../../src/json/buffer-list.ts'
@@ -102,6 +103,36 @@ holds(
     for (const name of ['_meta', 'isError', 'a']) {
       const values = forms.map((form) => form.valueOf(name))
       assert.equal(new Set(values).size, 1)
+    }
+  }
+)
+
+holds(
+  'parts of values are replaced in an object, and its members are where they stand then',
+  [object, fc.array(fc.nat(9), { maxLength: 20 }), fc.array(fc.constantFrom('', '"new"', '{"longer":[1,2,3]}'))],
+  (entries, sizes, given) => {
+    const text = `{${entries.map(([name, json, space]) => `${space}"${name}"${space}:${json}${space}`).join(',')}}`
+    const latin1 = Buffer.from(text).toString('latin1')
+    const edits = membersOfBytes(Buffer.from(text)).flatMap(({ start, end }, i) =>
+      i < given.length && given[i] !== '' ? [{ start, end, text: given[i]! }] : []
+    )
+    const expected = edits.reduceRight(
+      (all, edit) => all.slice(0, edit.start) + edit.text + all.slice(edit.end),
+      latin1
+    )
+    const cuts: Buffer[] = []
+    let at = 0
+    for (const size of [...sizes, latin1.length]) cuts.push(Buffer.from(latin1.slice(at, (at += size)), 'latin1'))
+    const outer = Buffer.from(`[${latin1}`, 'latin1')
+    const found = { members: membersOfBytes(outer, 1), base: 1 }
+    for (const form of [Payload.ofLatin1(latin1), Payload.ofBuffers(cuts), Payload.ofBuffers(cuts, found)]) {
+      const edited = form.withEdits(edits)
+      const offsets = edited.ownMembers.map((each) => ({ ...each, members: undefined }))
+      assert.equal(edited.latin1, expected)
+      assert.deepEqual(
+        offsets,
+        membersOfBytes(Buffer.from(expected, 'latin1')).map((each) => ({ ...each, members: undefined }))
+      )
     }
   }
 )

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { membersOfBytes } from '../../src/json/bytes.ts'
 import { Payload } from '../../src/json/payload.ts'
 import { nameApps as nameApp } from '../../src/mcp/messages/app-addresses.ts'
 import { complete, createSlicedWork } from '../../src/lib/time-slice.ts'
@@ -127,6 +128,48 @@ test('an alias in a result becomes an alias of its sender, in any spelling', () 
     const given = JSON.stringify({ content: [{ uri }] })
     assert.equal(rename(given), given)
   }
+})
+
+test('a message with an address behind its content keeps its place', () => {
+  assert.equal(
+    rename('{"messages":[{"role":"user","content":{"uri":"ui://a"},"uri":"ui://b"}]}'),
+    '{"messages":[{"role":"user","content":{"uri":"ui://alpha/a"},"uri":"ui://alpha/b"}]}'
+  )
+})
+
+test('a large result is named in steps, in the memory that it came in', () => {
+  const text = 'x'.repeat(600)
+  const block = (uri: string) => `{"type":"resource_link","uri":"${uri}","text":"${text}","n":"ü"}`
+  const all = (of: (at: number) => string) =>
+    `{"content":[${Array.from({ length: 9_000 }, (_, at) => block(of(at))).join(', ')}],"_meta":{"a":"ü"}}`
+  const given = Buffer.from(all((at) => (at % 3 === 0 ? `ui://${at}` : `file:///${at}`)))
+  const expected = all((at) => (at % 3 === 0 ? `ui://alpha/${at}` : `file:///${at}`))
+  const chunks = Array.from({ length: Math.ceil(given.length / 65_536) }, (_, at) =>
+    Buffer.from(given.subarray(at * 65_536, (at + 1) * 65_536))
+  )
+  const memory = new Set<ArrayBufferLike>(chunks.map(({ buffer }) => buffer))
+  let steps = 0
+  const slices = {
+    tryRun<T>(_bytes: number, begin: () => Generator<void, T>) {
+      const reading = begin()
+      for (;;) {
+        const { done, value } = reading.next()
+        if (done) return Promise.resolve(value)
+        steps++
+      }
+    }
+  }
+  const answer = {
+    kind: 'result',
+    body: Payload.ofBuffers(chunks, { members: membersOfBytes(given), base: 0 })
+  } as const
+  return Promise.resolve(nameApp({ answer, era: 'legacy' }, alpha!, slices)).then(({ answer: { body } }) => {
+    assert.ok(steps > 9_000, `${steps} steps`)
+    const copied = body.buffers.filter(({ buffer }) => !memory.has(buffer)).reduce((sum, { length }) => sum + length, 0)
+    assert.ok(copied < 700_000, `${copied} of ${body.length} bytes were copied`)
+    // joins the buffers
+    assert.equal(body.toString(), expected)
+  })
 })
 
 test('a result without interfaces is the same object', () => {

@@ -1,5 +1,8 @@
-import { eachElement, members, type Member } from '../../json/json.ts'
-import { Payload } from '../../json/payload.ts'
+import { readJoined } from '../../json/buffer-list.ts'
+import { memberSteps } from '../../json/bytes.ts'
+import { OPEN_OBJECT, QUOTE } from '../../json/characters.ts'
+import type { Member } from '../../json/json.ts'
+import type { Edit, Payload } from '../../json/payload.ts'
 import { namingServer, removeReference, rewriteReferences } from '../../catalog/app-references.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { sentAddressOf } from '../../catalog/resource-uris.ts'
@@ -7,75 +10,52 @@ import { complete, type SlicedWork } from '../../lib/time-slice.ts'
 import { badResponse } from '../../protocol/upstream-failure.ts'
 import { readAnswer, readAnswerSteps } from '../../upstream/era-bridge.ts'
 import type { UpstreamAnswer } from '../../upstream/transport/call.ts'
+import { readBlocks } from './content-blocks.ts'
 import { hasUriKey } from './resource-links.ts'
-
-/** A value in latin1 JSON text and its replacement. */
-interface Edit {
-  readonly start: number
-  readonly end: number
-  readonly text: string
-}
-
-/** Limit of inspected content blocks: each takes about a microsecond of blocking time. */
-const MAX_BLOCKS = 10_000
 
 const toText = (latin1: string) => Buffer.from(latin1, 'latin1').toString()
 const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
 
-/** Returns true if text that is not inspected block by block may spell an address that must name its server. */
-const maySpellAddress = (text: string) => /(?:["\s]|\\[tnr])(?:ui|skill|towpath):|\\u00[4-7]/i.test(text)
+/** Text that may spell an address that must name its server. */
+const ADDRESS = /(?:["\s]|\\[tnr])(?:ui|skill|towpath):|\\u00[4-7]/i
+const LONGEST_ADDRESS = 16
+const STEP_BYTES = 65_536
 
-/** Yields the edits of each member `uri` of a block or of its embedded resource. */
-function* uriEdits(text: string, found: readonly Member[], server: string): Generator<Edit> {
-  for (const { key, start, end } of found) {
-    if (key === 'resource' && text[start] === '{') yield* uriEdits(text, members(text, start), server)
-    if (key !== 'uri' || text[start] !== '"') continue
-    const uri = JSON.parse(toText(text.slice(start, end))) as string
-    const address = sentAddressOf(server, uri)
-    if (address !== uri) yield { start, end, text: toLatin1(JSON.stringify(address)) }
-  }
-}
-
-/** Yields the members of each content block of a tool result or of a prompt's messages. */
-function* blocksOf(text: string, found: readonly Member[]): Generator<readonly Member[]> {
-  let left = MAX_BLOCKS
-  for (const list of found) {
-    if ((list.key !== 'content' && list.key !== 'messages') || text[list.start] !== '[') continue
-    for (const { start } of eachElement(text, list.start)) {
-      if (left-- === 0) {
-        if (maySpellAddress(text.slice(start))) throw badResponse('has too many content blocks with addresses')
-        return
-      }
-      if (text[start] !== '{') continue
-      const own = members(text, start)
-      yield own
-      if (list.key === 'content') continue
-      for (const { key, start: at } of own) if (key === 'content' && text[at] === '{') yield members(text, at)
-    }
-  }
-}
-
-const applyEdits = (text: string, edits: readonly Edit[]) => {
-  const parts: string[] = []
-  let from = 0
-  for (const edit of edits) {
-    parts.push(text.slice(from, edit.start), edit.text)
-    from = edit.end
-  }
-  return parts.join('') + text.slice(from)
-}
-
-/**
- * Replaces the addresses that could lead to another server in the content blocks of a result, one block after the other.
- */
-function* nameBlocks(body: Payload, server: CatalogServer): Generator<void, Payload> {
-  const text = body.latin1
-  const edits: Edit[] = []
-  for (const found of blocksOf(text, body.latin1Members)) {
-    for (const edit of uriEdits(text, found, server.name)) edits.push(edit)
+/** Returns true if the bytes from an offset, which are not read block by block, may spell such an address. */
+function* maySpellAddress(bytes: Buffer, from: number): Generator<void, boolean> {
+  for (let at = from; at < bytes.length; at += STEP_BYTES) {
+    if (ADDRESS.test(bytes.toString('latin1', at, at + STEP_BYTES + LONGEST_ADDRESS))) return true
     yield
   }
-  return edits.length === 0 ? body : Payload.ofLatin1(applyEdits(text, edits))
+  return false
+}
+
+/** Collects the changes of each member `uri` of a block or of its embedded resource. */
+function* collectEdits(bytes: Buffer, found: readonly Member[], server: string, edits: Edit[]): Generator<void, void> {
+  for (const { key, start, end } of found) {
+    if (key === 'resource' && bytes[start] === OPEN_OBJECT)
+      yield* collectEdits(bytes, yield* memberSteps(bytes, start), server, edits)
+    if (key !== 'uri' || bytes[start] !== QUOTE) continue
+    const uri = JSON.parse(bytes.toString('utf8', start, end)) as string
+    const address = sentAddressOf(server, uri)
+    if (address !== uri) edits.push({ start, end, text: toLatin1(JSON.stringify(address)) })
+  }
+}
+
+/** Returns the changes of addresses in a result that could lead to another server, in the order of their offsets. */
+function* editsOf(bytes: Buffer, found: readonly Member[], server: string): Generator<void, Edit[]> {
+  const edits: Edit[] = []
+  const unread = yield* readBlocks(bytes, found, (block) => collectEdits(bytes, block, server, edits))
+  if (unread !== undefined && (yield* maySpellAddress(bytes, unread)))
+    throw badResponse('has too many content blocks with addresses')
+  // a message may have an address itself, behind that of its content
+  return edits.sort((one, other) => one.start - other.start)
+}
+
+/** Replaces the addresses that could lead to another server in the content blocks of a result, in steps. */
+function* nameBlocks(body: Payload, server: CatalogServer): Generator<void, Payload> {
+  const edits = yield* readJoined(body.buffers, (bytes) => editsOf(bytes, body.ownMembers, server.name))
+  return edits.length === 0 ? body : body.withEdits(edits)
 }
 
 const mayHaveReferences = (meta: string) => /resourceUri|outputTemplate|\\u/.test(meta)
@@ -85,9 +65,10 @@ function nameReferences(body: Payload, { name, stored }: CatalogServer): Payload
   const meta = body.valueOf('_meta')
   if (meta === undefined || !mayHaveReferences(meta)) return body
   const text = toText(meta)
+  const { start, end } = body.ownMembers.findLast(({ key }) => key === '_meta')!
   const rewrite = stored.settings.apps === false ? removeReference : namingServer(name)
   const changed = rewriteReferences(text, rewrite)
-  return changed === text ? body : body.withChanges({ _meta: toLatin1(changed) }, '')
+  return changed === text ? body : body.withEdits([{ start, end, text: toLatin1(changed) }])
 }
 
 /** True if the content blocks of a result must be read to name its addresses. */

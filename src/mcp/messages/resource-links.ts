@@ -1,6 +1,10 @@
-import { eachElement, JsonError, type Member, members, syntaxError, valueOf } from '../../json/json.ts'
+import { readJoined } from '../../json/buffer-list.ts'
+import { memberSteps } from '../../json/bytes.ts'
+import { OPEN_OBJECT, QUOTE } from '../../json/characters.ts'
+import { JsonError, type Member, syntaxError } from '../../json/json.ts'
 import { createFairShareCache } from '../../lib/fair-share-cache.ts'
 import type { Payload } from '../../json/payload.ts'
+import { readBlocks } from './content-blocks.ts'
 import { complete } from '../../lib/time-slice.ts'
 
 /**
@@ -32,57 +36,35 @@ const MAX_PER_RESULT = 1_000
  */
 export const hasUriKey = (body: Payload): boolean => body.includes('ri"')
 
-/** Limit of content blocks scanned per result: each takes about a microsecond of blocking time. */
-const MAX_BLOCKS = 10_000
-
-const valueAt = (found: readonly Member[], key: string) => found.findLast((member) => member.key === key)
-
-/** Returns the members of a member's value if it is an object, otherwise undefined. */
-const objectAt = (text: string, member: Member | undefined): readonly Member[] | undefined =>
-  member && text[member.start] === '{' ? members(text, member.start) : undefined
-
-/** Yields the members of each content block of a tool result or of a prompt's messages. */
-function* blocks(text: string, found: readonly Member[]): Generator<readonly Member[]> {
-  let left = MAX_BLOCKS
-  for (const key of ['content', 'messages']) {
-    const list = valueAt(found, key)
-    if (!list || text[list.start] !== '[') continue
-    for (const { start } of eachElement(text, list.start)) {
-      if (left-- === 0) return
-      if (text[start] !== '{') continue
-      const own = members(text, start)
-      const block = key === 'content' ? own : objectAt(text, valueAt(own, 'content'))
-      if (block) yield block
-    }
-  }
-}
-
-/** Returns a string value in latin1 text; undefined if the value is absent or no string. Throws JsonError. */
-function stringIn(text: string, found: readonly Member[], key: string): string | undefined {
-  const value = valueOf(text, found, key)
-  if (!value?.startsWith('"')) return undefined
+/** Returns a string value; undefined if the value is absent or no string. Throws JsonError. */
+function stringIn(bytes: Buffer, found: readonly Member[], key: string): string | undefined {
+  const value = found.findLast((member) => member.key === key)
+  if (!value || bytes[value.start] !== QUOTE) return undefined
   try {
-    return JSON.parse(Buffer.from(value, 'latin1').toString()) as string
+    return JSON.parse(bytes.toString('utf8', value.start, value.end)) as string
   } catch {
-    throw syntaxError(0)
+    throw syntaxError(value.start)
   }
 }
 
-function uriOf(text: string, block: readonly Member[]): string | undefined {
-  const type = stringIn(text, block, 'type')
-  if (type === 'resource_link') return stringIn(text, block, 'uri')
-  const resource = type === 'resource' ? objectAt(text, valueAt(block, 'resource')) : undefined
-  return resource && stringIn(text, resource, 'uri')
+/** Returns the URI of a content block, in steps; undefined if it has none. */
+function* uriSteps(bytes: Buffer, block: readonly Member[]): Generator<void, string | undefined> {
+  const type = stringIn(bytes, block, 'type')
+  if (type === 'resource_link') return stringIn(bytes, block, 'uri')
+  const resource = type === 'resource' ? block.findLast(({ key }) => key === 'resource') : undefined
+  if (!resource || bytes[resource.start] !== OPEN_OBJECT) return undefined
+  return stringIn(bytes, yield* memberSteps(bytes, resource.start), 'uri')
 }
 
-/**
- * Yields the URI of each content block, if it has one. Scans without building values, because a result may contain
- * millions; stops at malformed JSON.
- */
-function* urisIn(body: Payload): Generator<string | undefined> {
+/** Passes on the URI of each content block, in steps; stops at malformed JSON. */
+function* eachUri(body: Payload, pass: (uri: string) => void): Generator<void, void> {
   try {
-    const text = body.latin1
-    for (const block of blocks(text, body.latin1Members)) yield uriOf(text, block)
+    yield* readJoined(body.buffers, (bytes) =>
+      readBlocks(bytes, body.ownMembers, function* (block) {
+        const uri = yield* uriSteps(bytes, block)
+        if (uri !== undefined && uri.length <= MAX_URI_CHARACTERS) pass(uri)
+      })
+    )
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
   }
@@ -94,14 +76,11 @@ export function createResourceLinks(): ResourceLinks {
     maxBytesPerOwner: MAX_BYTES_PER_SERVER,
     maxAgeMs: MAX_AGE_MS
   })
-  function* recordSteps(principal: string, server: string, body: Payload): Generator<void, void> {
+  const recordSteps = (principal: string, server: string, body: Payload): Generator<void, void> => {
     let left = MAX_PER_RESULT
-    for (const uri of urisIn(body)) {
-      yield
-      if (uri === undefined || uri.length > MAX_URI_CHARACTERS) continue
-      kept.set(server, principal, uri, true)
-      if (--left === 0) return
-    }
+    return eachUri(body, (uri) => {
+      if (left-- > 0) kept.set(server, principal, uri, true)
+    })
   }
   return {
     record: (principal, server, body) => complete(recordSteps(principal, server, body)),
