@@ -12,6 +12,7 @@ import {
   PLUS,
   POINT,
   QUOTE,
+  SPACE,
   UPPER_E,
   ZERO
 } from './characters.ts'
@@ -91,6 +92,23 @@ function skipUnscanned(bytes: Buffer, at: number): number {
   throw syntaxError(bytes.length)
 }
 
+/** Length up to which a string is searched byte by byte: three calls of `includes` cost as much. */
+const SHORT = 64
+const spaces = [10, 9, 13]
+
+function skipSpacedString(bytes: Buffer, at: number): number {
+  const end = skipString(bytes, at)
+  if (end - at <= SHORT) {
+    for (let i = at; i < end; i++) if (bytes[i]! < SPACE) throw syntaxError(i)
+    return end
+  }
+  const part = bytes.subarray(at, end)
+  if (spaces.some((space) => part.includes(space))) throw syntaxError(at)
+  return end
+}
+
+const skipperOf = ({ checksStrings }: ByteLimits) => (checksStrings ? skipSpacedString : skipString)
+
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= ZERO && byte <= NINE
 
 function skipDigits(bytes: Buffer, at: number): number {
@@ -114,9 +132,9 @@ function skipWord(bytes: Buffer, at: number, word: Buffer): number {
   return at + word.length
 }
 
-function skipScalar(bytes: Buffer, at: number): number {
+function skipScalar(bytes: Buffer, at: number, skipText: typeof skipString): number {
   const byte = bytes[at]
-  if (byte === QUOTE) return skipString(bytes, at)
+  if (byte === QUOTE) return skipText(bytes, at)
   if (byte === MINUS || isDigit(byte)) return skipNumber(bytes, at)
   const word = words.find((each) => each[0] === byte)
   if (!word) throw syntaxError(at)
@@ -130,11 +148,9 @@ function skipColon(bytes: Buffer, at: number): number {
   return skipSpaceBytes(bytes, colon + 1)
 }
 
-const skipKey = (bytes: Buffer, at: number): number => skipColon(bytes, skipString(bytes, at))
-
-/** Limits that this parser honours: it never checks the contents of strings. */
+/** Limits that this parser honours: it checks strings only for line breaks and tabs. */
 export type ByteLimits = Pick<JsonLimits, 'depth' | 'elements' | 'members'> & {
-  readonly checksStrings?: never
+  readonly checksStrings?: 'spaces'
   /**
    * Checks only the brackets and strings of values. Splits text whose parts are checked one by one, so that one
    * malformed part does not fail the others.
@@ -218,6 +234,7 @@ export function* skipValueSteps(
   count: Count = { elements: 0 }
 ): Generator<void, number> {
   if (limits.isLoose) return yield* skipLoosely(bytes, at, limits)
+  const skipText = skipperOf(limits)
   const open: number[] = []
   let i = at
   for (;;) {
@@ -227,12 +244,12 @@ export function* skipValueSteps(
       const first = skipSpaceBytes(bytes, i + 1)
       if (bytes[first] !== byte + 2) {
         open.push(byte + 2)
-        i = byte === OPEN_OBJECT ? skipKey(bytes, first) : first
+        i = byte === OPEN_OBJECT ? skipColon(bytes, skipText(bytes, first)) : first
         continue
       }
       i = first + 1
     } else {
-      i = skipScalar(bytes, i)
+      i = skipScalar(bytes, i, skipText)
     }
     // after a value: closes the objects and arrays that end here, or moves to the next element
     for (;;) {
@@ -246,7 +263,7 @@ export function* skipValueSteps(
       if (bytes[i] !== COMMA) throw syntaxError(i)
       if (isStepOver(count, limits)) yield
       i = skipSpaceBytes(bytes, i + 1)
-      if (open.at(-1) === CLOSE_OBJECT) i = skipKey(bytes, i)
+      if (open.at(-1) === CLOSE_OBJECT) i = skipColon(bytes, skipText(bytes, i))
       break
     }
   }
@@ -296,12 +313,13 @@ function* readMembers(
 ): Generator<void, Member[]> {
   const [onPath, ...rest] = path
   if (bytes[at] !== OPEN_OBJECT) throw syntaxError(at)
+  const skipText = skipperOf(limits)
   const found: Member[] = []
   let i = skipSpaceBytes(bytes, at + 1)
   if (bytes[i] === CLOSE_OBJECT) return found
   for (;;) {
     const keyStart = i
-    const keyEnd = skipString(bytes, i)
+    const keyEnd = skipText(bytes, i)
     const start = skipColon(bytes, keyEnd)
     const keyText = bytes.toString('latin1', keyStart, keyEnd)
     const key = limits.isLoose ? looseKey(keyText) : readKey(keyText)

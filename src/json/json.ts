@@ -43,8 +43,11 @@ export interface JsonLimits {
   readonly elements: number
   /** Maximum members of each object that is listed; default: `MAX_MEMBERS`. */
   readonly members?: number
-  /** Checks the contents of strings too: text that passes is then valid JSON. */
-  readonly checksStrings?: boolean
+  /**
+   * Checks the contents of strings too: text that passes is then valid JSON. `spaces`: only that they contain no line
+   * breaks and tabs, in a text that `textSteps` has checked for everything else.
+   */
+  readonly checksStrings?: boolean | 'spaces'
 }
 
 export type JsonProblem = 'syntax' | 'depth' | 'elements' | 'duplicate'
@@ -108,6 +111,26 @@ function skipCheckedString(text: string, at: number): number {
   throw syntaxError(text.length)
 }
 
+/** Length up to which a string is searched character by character: three calls of `indexOf` cost as much. */
+const SHORT = 64
+const spaces = ['\n', '\t', '\r']
+
+function skipSpacedString(text: string, at: number): number {
+  const end = skipString(text, at)
+  if (end - at <= SHORT) {
+    for (let i = at; i < end; i++) if (text.charCodeAt(i) < SPACE) throw syntaxError(i)
+    return end
+  }
+  const part = text.slice(at, end)
+  if (spaces.some((space) => part.includes(space))) throw syntaxError(at)
+  return end
+}
+
+function skipperOf({ checksStrings }: JsonLimits): typeof skipString {
+  if (!checksStrings) return skipString
+  return checksStrings === 'spaces' ? skipSpacedString : skipCheckedString
+}
+
 const isDigit = (code: number) => code >= ZERO && code <= NINE
 
 function skipDigits(text: string, at: number): number {
@@ -156,7 +179,7 @@ interface ParseState {
 const createState = (limits: JsonLimits, path = noKeys): ParseState => ({
   limits,
   path,
-  skipText: limits.checksStrings ? skipCheckedString : skipString,
+  skipText: skipperOf(limits),
   elements: 0,
   end: 0
 })

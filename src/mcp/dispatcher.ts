@@ -6,7 +6,7 @@ import { checkAcceptsBoth, findSession, type HttpContext } from './http-context.
 import type { LegacyMessages } from './legacy.ts'
 import type { ClientInfoCache } from './messages/client-info.ts'
 import { classify, header } from './messages/era.ts'
-import { isLargeBody, nextStep } from './messages/large-bodies.ts'
+import { decodeInSteps, isLargeBody, nextStep } from './messages/large-bodies.ts'
 import { checkLengths } from './messages/lengths.ts'
 import type { ModernRequests } from './modern.ts'
 import type { ClientSessions } from './sessions/client-sessions.ts'
@@ -46,11 +46,10 @@ export class Dispatcher {
   }
 
   async #postLarge(http: HttpContext, reply: HttpReply, body: Buffer): Promise<void> {
-    const text = decode(body)
-    await nextStep()
+    const [text, limits] = await decodeInSteps(body, this.#options.limits)
     if (reply.isEnded) return
-    if (isBatch(text)) return this.#dispatchBatch(http, reply, text)
-    const message = readMessage(text, this.#options.limits)
+    if (isBatch(text)) return this.#dispatchBatch(http, reply, text, limits)
+    const message = readMessage(text, limits)
     await nextStep()
     if (!reply.isEnded) return this.#dispatch(http, reply, message)
   }
@@ -104,8 +103,13 @@ export class Dispatcher {
     }
   }
 
-  async #dispatchBatch(http: HttpContext, reply: HttpReply, text: string): Promise<void> {
-    const { sessions, limits, eventStore, run } = this.#options
+  async #dispatchBatch(
+    http: HttpContext,
+    reply: HttpReply,
+    text: string,
+    limits = this.#options.limits
+  ): Promise<void> {
+    const { sessions, eventStore, run } = this.#options
     const session = findSession(sessions, http)
     const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
     const messages = readBatch(text, version, limits)

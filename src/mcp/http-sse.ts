@@ -8,7 +8,7 @@ import { checkAcceptsStream, sessionNotFound, type HttpContext } from './http-co
 import type { LegacyMessages } from './legacy.ts'
 import type { ListenStreams } from './listen-streams.ts'
 import { classify, VERSION_KEY } from './messages/era.ts'
-import { isLargeBody, nextStep } from './messages/large-bodies.ts'
+import { decodeInSteps, isLargeBody, nextStep } from './messages/large-bodies.ts'
 import { checkLengths } from './messages/lengths.ts'
 import type { QuotaGuard } from './quota-guard.ts'
 import { endSession } from './session-end.ts'
@@ -97,13 +97,15 @@ export class HttpSse {
    * Handles a POST: rejects invalid messages in the HTTP response and sends all other responses on the session's stream.
    */
   async post(http: HttpContext, reply: HttpReply, { sessionId, body }: PostedMessage): Promise<void> {
-    const { heartbeat, limits, run } = this.#options
+    const { heartbeat, run } = this.#options
     const session = this.#findSession(http, sessionId)
-    const text = decode(body)
-    if (isLargeBody(body)) await nextStep()
+    const isLarge = isLargeBody(body)
+    const [text, limits] = isLarge
+      ? await decodeInSteps(body, this.#options.limits)
+      : [decode(body), this.#options.limits]
     const { version } = session
     const messages = isBatch(text) ? readBatch(text, version || undefined, limits) : [readMessage(text, limits)]
-    if (isLargeBody(body)) await nextStep()
+    if (isLarge) await nextStep()
     const accept = () => reply.sendBody(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
     if (isBatch(text)) accept()
     const channel = channelOf(heartbeat, session, reply)

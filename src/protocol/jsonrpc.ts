@@ -309,16 +309,16 @@ export function decode(body: Buffer): string {
 /** Returns true if the body is a JSON array. */
 export const isBatch = (text: string) => /^\s*\[/.test(text)
 
-/** Parses one message. Throws ProtocolError with HTTP status 400. */
+/** Parses one message. `limits.checksStrings` defaults to true. Throws ProtocolError with HTTP status 400. */
 export function readMessage(text: string, limits: MessageLimits): Message {
-  const { depth, elements } = limits
+  const { depth, elements, checksStrings = true } = limits
   const found = parseStructure(
     () => {
       if (text[skipSpace(text, 0)] !== '{') {
         JSON.parse(text)
         throw invalid('Invalid request: the body is not a JSON-RPC message')
       }
-      const all = wholeMembers(text, { depth: depth - 1, elements, checksStrings: true }, metaPath)
+      const all = wholeMembers(text, { depth: depth - 1, elements, checksStrings }, metaPath)
       checkUnique(all)
       return all
     },

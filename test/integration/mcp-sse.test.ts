@@ -267,12 +267,22 @@ test('SR-H2 a body of a megabyte, read in steps, is answered over both transport
     const ping = legacyBody('ping', { padding }, id)
     assert.equal((await sse.post(ping)).status, 202)
     assert.deepEqual((await sse.answer(id)).result, {})
-    const answered = await post(ping)
-    assert.equal(answered.status, 200)
-    assert.match(answered.text, /"result":\{\}/)
+    const inside = (text: string) => ping.replace('"x', `"${text}x`)
+    for (const good of [ping, ping.replace('{', '{\n\t'), inside('\\ud800'), inside('\\n')]) {
+      const answered = await post(good)
+      assert.equal(answered.status, 200)
+      assert.match(answered.text, /"result":\{\}/)
+    }
+    const malformed = [ping.slice(0, -1), ...['\n', '\t', '\r', '\u0001', '\\q', '\\u12'].map(inside)]
     for (const send of [post, sse.post.bind(sse)]) {
-      const { status, text } = await send(ping.slice(0, -1))
-      assert.deepEqual([status, /-32700/.test(text)], [400, true])
+      for (const bad of [...malformed, ...malformed.map((each) => `[${each}]`)]) {
+        const { status, text } = await send(bad)
+        assert.deepEqual(
+          [status, /-32700/.test(text)],
+          [400, true],
+          `${bad.length} ${JSON.stringify(bad.slice(0, 99))}`
+        )
+      }
     }
   }
 })

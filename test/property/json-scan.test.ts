@@ -103,7 +103,7 @@ holds(
     const hasDoubt = found === 'syntax' || ((found as number) & HAS_LONE_SURROGATES) !== 0
     if (isInScanBuffer(room))
       assert.deepEqual(isSuspect, [hasDoubt, hasDoubt], `doubt elsewhere and in the room: ${label}`)
-    // the parser handles white space in strings separately, see `SPACED`
+    // the parser looks for line breaks and tabs in strings
     const isStrict =
       found !== 'syntax' && outcome(() => checkJson(text, { ...limits, checksStrings: true })) === undefined
     assert.equal(isStrict, parses(text), label)

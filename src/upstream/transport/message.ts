@@ -5,7 +5,6 @@ import { OPEN_OBJECT, QUOTE, CLOSE_OBJECT } from '../../json/characters.ts'
 import { textSteps, HAS_CONTROL_SPACE, HAS_LETTER_ESCAPES, HAS_LONE_SURROGATES } from '../../json/text.ts'
 import {
   checkUnique,
-  type JsonLimits,
   JsonError,
   MAX_DEPTH,
   type Member,
@@ -50,15 +49,15 @@ const MAX_ELEMENTS = 1_000_000
 const MAX_REQUEST_ELEMENTS = 100_000
 /** Errors are parsed completely. */
 const MAX_ERROR_BYTES = 262_144
-const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS, members: MAX_OBJECT_MEMBERS }
+const defaultLimits: ByteLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS, members: MAX_OBJECT_MEMBERS }
 /** Limits for the parameters of a request or notification. */
 const paramLimits: ByteLimits = { depth: MAX_DEPTH, elements: MAX_REQUEST_ELEMENTS, members: MAX_OBJECT_MEMBERS }
 /** Limits for text with line breaks and tabs, which are not allowed inside strings. */
-const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
+const spacedLimits: ByteLimits = { ...defaultLimits, checksStrings: 'spaces' }
 
 /** Reading instructions for a message whose text was checked. */
 export interface TextCheck {
-  readonly limits: JsonLimits & Pick<ByteLimits, 'isLoose'>
+  readonly limits: ByteLimits
   /** True if the bytes were changed in place; the pieces they were assembled from no longer match. */
   readonly isRepaired: boolean
   /** False if no ASCII letter is escaped, as in nearly all messages. */
@@ -105,12 +104,9 @@ function resultStart(head: string, id: string): number {
   return isFirst && head.startsWith(RESULT, HEAD.length + id.length) ? HEAD.length + id.length + RESULT.length - 1 : -1
 }
 
-/** Returns the limits for parsing a message as bytes, large or loosely; undefined if it must be parsed as a string. */
-function byteLimitsFor(bytes: Buffer, limits: TextCheck['limits']): ByteLimits | undefined {
-  if (!limits.isLoose && (bytes.length <= LARGE_BYTES || limits.checksStrings)) return undefined
-  const { checksStrings: _, ...byteLimits } = limits
-  return byteLimits
-}
+/** True if a message is parsed as bytes: large, or loosely. */
+const isReadAsBytes = (bytes: Buffer, limits: ByteLimits): boolean =>
+  limits.isLoose === true || bytes.length > LARGE_BYTES
 
 /**
  * Returns the result for the request `id` if the message has the layout of the SDKs (id before the result, or last);
@@ -123,20 +119,20 @@ export function* quickResultSteps(
   { limits, mayEscapeLetters } = checkedBefore,
   pieces: BufferList = [bytes]
 ): Generator<void, Answer | null> {
-  const byteLimits = byteLimitsFor(bytes, limits)
-  const head = bytes.toString('latin1', 0, byteLimits ? MARGIN : bytes.length)
+  const isBytes = isReadAsBytes(bytes, limits)
+  const head = bytes.toString('latin1', 0, isBytes ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null
   // counted from the result
   const depth = limits.depth - 1
-  const found = byteLimits
-    ? yield* memberSteps(bytes, start, { ...byteLimits, depth }, taskPath)
+  const found = isBytes
+    ? yield* memberSteps(bytes, start, { ...limits, depth }, taskPath)
     : members(head, start, { ...limits, depth }, taskPath)
-  const end = byteLimits ? endOfMembers(bytes, start, found) : skipSpace(head, found.at(-1)?.end ?? start + 1) + 1
-  if (byteLimits && bytes.length - end > MARGIN) return null
+  const end = isBytes ? endOfMembers(bytes, start, found) : skipSpace(head, found.at(-1)?.end ?? start + 1) + 1
+  if (isBytes && bytes.length - end > MARGIN) return null
   // only the end of a large body is decoded to a string
-  const text = byteLimits ? bytes.toString('latin1', end) : head
-  let at = byteLimits ? 0 : end
+  const text = isBytes ? bytes.toString('latin1', end) : head
+  let at = isBytes ? 0 : end
   if (start === RESULT_FIRST.length - 1) {
     if (!text.startsWith(TAIL, at) || !text.startsWith(id, at + TAIL.length)) return null
     at += TAIL.length + id.length
@@ -144,7 +140,7 @@ export function* quickResultSteps(
   if (!endsAt(text, at)) return null
   if (!limits.isLoose) checkUniqueOfResult(found)
   const known = { members: found, base: start }
-  const body = byteLimits
+  const body = isBytes
     ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known, mayEscapeLetters)
     : Payload.ofLatin1(head.slice(start, end), known, mayEscapeLetters)
   return { kind: 'result', body }
@@ -191,11 +187,9 @@ export function* messageSteps(
   { limits, mayEscapeLetters } = checkedBefore,
   pieces: BufferList = [bytes]
 ): Generator<void, Message> {
-  const byteLimits = byteLimitsFor(bytes, limits)
-  const text = byteLimits ? undefined : bytes.toString('latin1')
-  const found = byteLimits
-    ? yield* wholeMemberSteps(bytes, byteLimits, resultPath)
-    : wholeMembers(text!, limits, resultPath)
+  const isBytes = isReadAsBytes(bytes, limits)
+  const text = isBytes ? undefined : bytes.toString('latin1')
+  const found = isBytes ? yield* wholeMemberSteps(bytes, limits, resultPath) : wholeMembers(text!, limits, resultPath)
   checkUnique(found)
   const member = (key: string) => found.find((each) => each.key === key)
   const slice = ({ start, end }: Span) => text?.slice(start, end) ?? bytes.toString('latin1', start, end)
