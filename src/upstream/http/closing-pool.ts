@@ -1,5 +1,5 @@
 import type { Client, Pool as UndiciPool } from 'undici'
-import { paceEnd } from './pace-end.ts'
+import { paceEnd, released } from './pace-end.ts'
 import { kClients, kClose, Pool } from './undici-parts.ts'
 
 type CloseAll = () => Promise<unknown>
@@ -8,8 +8,12 @@ type CloseAll = () => Promise<unknown>
 export function createClosingPool(origin: string, options: UndiciPool.Options): UndiciPool {
   const pool = new Pool(origin, options)
   const closeAll = (Reflect.get(pool, kClose) as CloseAll).bind(pool)
-  const closePaced = (client: Client) =>
-    new Promise<void>((resolve) => paceEnd(() => resolve(client.destroyed ? undefined : client.close())))
+  // `close` destroys an idle connection too, but later, in one turn with all others
+  const closeOne = (client: Client) => {
+    if (client.destroyed) return
+    return client.stats.size === 0 ? client.destroy(released) : client.close()
+  }
+  const closePaced = (client: Client) => new Promise<void>((resolve) => paceEnd(() => resolve(closeOne(client))))
   const close: CloseAll = () => {
     // undici closes the connections once it has sent the queued requests
     if (pool.stats.queued > 0) return closeAll()

@@ -7,6 +7,7 @@ import { EventStream } from '../../protocol/event-stream.ts'
 import { type FailureReason, UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { BufferCollector, type BufferList, readJoined, totalLength } from '../../json/buffer-list.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
+import { paceEnd, released } from './pace-end.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY } from '../transport/memory-quota.ts'
 import type { ServerReads, ReadSource } from '../transport/read-scheduler.ts'
 import {
@@ -75,7 +76,6 @@ const MAX_DISCARDED = 65_536
 const DEFAULT_RETRY_MS = 1000
 const MIN_RETRY_MS = 50
 const MAX_RETRY_MS = 60_000
-const releasedError = new Error('released')
 
 const isJson = (type: string) => /^application\/json\s*(;|$)/i.test(type)
 const isEventStream = (type: string) => /^text\/event-stream\s*(;|$)/i.test(type)
@@ -137,14 +137,15 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     this.release()
   }
 
-  /** Closes the socket unless the response is complete. */
+  /** Closes the socket unless the response is complete, at once or in a later turn. */
   release(): void {
-    this.#abort?.(releasedError)
+    const abort = this.#abort
+    if (abort) paceEnd(() => abort(released))
   }
 
   onConnect(abort: (error?: Error) => void): void {
     // throwing here, unlike abort, keeps the socket usable for other requests
-    if (this.#isSettled) throw releasedError
+    if (this.#isSettled) throw released
     this.#abort = abort
     this.#isSent = true
   }

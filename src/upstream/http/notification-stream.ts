@@ -6,7 +6,7 @@ import { EventStream } from '../../protocol/event-stream.ts'
 import { MemoryReservation, type MemoryQuota } from '../transport/memory-quota.ts'
 import type { ServerReads } from '../transport/read-scheduler.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import { paceEnd } from './pace-end.ts'
+import { paceEnd, released } from './pace-end.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 import {
   addressOf,
@@ -107,7 +107,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
     isClosed = true
     source.close()
     reservation.release()
-    if (abort) paceEnd(() => abort?.(new Error('released')))
+    if (abort) paceEnd(() => abort?.(released))
   }
   const readChunk = (chunk: Buffer) => {
     try {
@@ -127,7 +127,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
 
   const handler: Dispatcher.DispatchHandler = {
     onConnect(stop) {
-      if (isClosed) throw new Error('released')
+      if (isClosed) throw released
       abort = stop
     },
     onHeaders(status, headers, readOn) {

@@ -5,3 +5,6 @@ import { createPacedWork } from '../../lib/paced-work.ts'
  * takes 40 ms.
  */
 export const paceEnd = createPacedWork(4)
+
+/** Given when a socket is closed that is no longer needed. One object: Node.js formats the stack of each new one. */
+export const released = new Error('released')

@@ -6,7 +6,7 @@ import { noop } from '../../lib/noop.ts'
 import type { Authorization } from '../transport/authorization.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { createClosingPool } from './closing-pool.ts'
-import { paceEnd } from './pace-end.ts'
+import { paceEnd, released } from './pace-end.ts'
 
 export interface HttpPoolOptions {
   readonly url: string
@@ -117,7 +117,7 @@ function messageHandler(
       discarded += chunk.length
       if (discarded <= MAX_DISCARDED) return true
       finish()
-      abort?.(new Error('released'))
+      abort?.(released)
       return true
     },
     onComplete: finish,

@@ -5,7 +5,7 @@ import { EventStream } from '../../protocol/event-stream.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from '../transport/memory-quota.ts'
 import { type ServerReads, createReadScheduler } from '../transport/read-scheduler.ts'
-import { paceEnd } from './pace-end.ts'
+import { paceEnd, released } from './pace-end.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
 
 /** The event stream of the 2024-11-05 transport. */
@@ -80,7 +80,7 @@ export function openSseStream(options: SseStreamOptions): SseStream {
     isEnded = true
     source.close()
     reservation.release()
-    if (abort) paceEnd(() => abort?.(new Error('released')))
+    if (abort) paceEnd(() => abort?.(released))
     stream.onClose?.()
     return true
   }
@@ -121,7 +121,7 @@ export function openSseStream(options: SseStreamOptions): SseStream {
 
   const handler: Dispatcher.DispatchHandler = {
     onConnect(stop) {
-      if (isEnded) throw new Error('released')
+      if (isEnded) throw released
       abort = stop
     },
     onHeaders(status, headers, readOn) {
