@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { networkOf, type AddressResolver } from '../domain/network/client-address.ts'
+import { paceWrites } from './paced-writes.ts'
 
 export interface ConnectionOptions extends Pick<
   Config['limits'],
@@ -172,6 +173,7 @@ function watchUnsent(all: Iterable<Connection>, { unsentBytes: max, unreadAnswer
 /**
  * Limits a server's connections: their number in total and per network, the total of unsent bytes, and the time that
  * bytes may stay unread. At a limit, idle connections are closed first, so that an administrator can still connect.
+ * A large answer is written over several turns of the event loop.
  */
 export function boundConnections(server: Server, options: ConnectionOptions): Connections {
   const { connectionsPerAddress, addresses } = options
@@ -179,6 +181,7 @@ export function boundConnections(server: Server, options: ConnectionOptions): Co
   const onLimit = throttle(options.onLimit)
   const { all, add } = createRegister((peer) => addresses.isProxy(peer))
   server.on('connection', (socket) => {
+    paceWrites(socket)
     const { neighbours } = add(socket)
     const full = neighbours && neighbours.size > connectionsPerAddress ? neighbours : all.size > max ? all : undefined
     if (!full) return

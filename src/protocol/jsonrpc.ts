@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { META } from '../domain/mcp-constants.ts'
 import {
   checkUnique,
@@ -303,7 +303,8 @@ function toMessage(text: string, found: readonly Member[], limits: MessageLimits
 /** Decodes a request body as UTF-8. Throws ProtocolError. */
 export function decode(body: Buffer): string {
   if (!isUtf8(body)) throw new ProtocolError(codes.parse, 'Parse error: the body is not valid UTF-8')
-  return body.toString()
+  // of a large body, a string outside of V8's heap: half the time
+  return isAscii(body) ? body.toString('latin1') : body.toString()
 }
 
 /** Returns true if the body is a JSON array. */

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { concatBuffers, totalLength } from '../../json/buffer-list.ts'
 import { LARGE_BYTES } from '../../json/payload.ts'
+import { collectBody, joinInTurns } from '../../http/collect-body.ts'
 import { notFound } from '../../lib/errors.ts'
 import type { TurnQueue } from '../../lib/turn-queue.ts'
 import type { HttpContext } from '../../mcp/http-context.ts'
@@ -16,16 +18,20 @@ export interface BodyOptions {
 
 /**
  * Parses bodies as buffers and turns schema validation off. Applies to the scope of the MCP route plugin. Large bodies
- * are passed on one per turn of the event loop: a client that sends many at once would delay all others.
+ * are joined in steps and passed on one per turn of the event loop: a client that sends many at once would delay all
+ * others.
  */
 export function parseBodiesAsBuffers(app: FastifyInstance, { bodyLimit, largeBodies }: BodyOptions): void {
   app.setValidatorCompiler(() => () => true)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
-    const pass = () => done(refuseEncoding(request), body)
-    if (body.length > LARGE_BYTES) void largeBodies.next().then(pass)
-    else pass()
-  })
+  app.addContentTypeParser('application/json', (request, payload, done) =>
+    collectBody(request.headers, payload, bodyLimit, (error, pieces) => {
+      const pass = (body: Buffer) => done(refuseEncoding(request), body)
+      if (error) done(error)
+      else if (totalLength(pieces) > LARGE_BYTES) void joinInTurns(pieces, largeBodies).then(pass)
+      else pass(concatBuffers(pieces))
+    })
+  )
 }
 
 /** Returns the group named in the path; undefined at a global endpoint. */
