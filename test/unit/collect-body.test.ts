@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { collectBody, joinInTurns } from '../../src/http/collect-body.ts'
+import { collectBody, joinInTurns } from '../../src/routes/mcp/collect-body.ts'
 import { createTurnQueue } from '../../src/lib/turn-queue.ts'
 
 const collected = (length: string | undefined, limit: number, send: (body: PassThrough) => void) =>

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { concatBuffers, totalLength } from '../../json/buffer-list.ts'
 import { LARGE_BYTES } from '../../json/payload.ts'
-import { collectBody, joinInTurns } from '../../http/collect-body.ts'
+import { collectBody, joinInTurns } from './collect-body.ts'
 import { notFound } from '../../lib/errors.ts'
 import type { TurnQueue } from '../../lib/turn-queue.ts'
 import type { HttpContext } from '../../mcp/http-context.ts'

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { errorCodes } from 'fastify'
-import { BufferCollector, type BufferList, totalLength } from '../json/buffer-list.ts'
-import type { TurnQueue } from '../lib/turn-queue.ts'
+import { BufferCollector, type BufferList, totalLength } from '../../json/buffer-list.ts'
+import type { TurnQueue } from '../../lib/turn-queue.ts'
 
 /** Bytes copied in one turn of the event loop: some tenths of a millisecond, page faults included. */
 const STEP_BYTES = 262_144
