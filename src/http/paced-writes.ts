@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { createTurnQueue } from '../lib/turn-queue.ts'
 
 /** Bytes that the kernel is given at once: it takes tens of milliseconds to copy many megabytes. */
-const PORTION_BYTES = 262_144
+const PORTION_BYTES = 2_097_152
 
 interface Chunk {
   readonly chunk: Buffer | string
@@ -43,7 +43,7 @@ function* portionsOf(chunks: readonly Chunk[]): Generator<Chunk[], void> {
 /** Portions of all connections, one in a turn of the event loop, after the first of each answer. */
 const turns = createTurnQueue()
 
-/** Writes what is larger than 256 KiB to the connection over several turns of the event loop. */
+/** Writes what is larger than 2 MiB to the connection over several turns of the event loop. */
 export function paceWrites(socket: Socket): void {
   const writing = socket as unknown as Writing
   const write = writing._write.bind(socket)

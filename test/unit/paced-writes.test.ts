@@ -61,7 +61,7 @@ test('a large answer is written whole, and no turn of the event loop writes much
   assert.deepEqual(answers, [expected, expected, expected])
   // the first portion of an answer, and one that waited
   const most = Math.max(...perTurn)
-  assert.ok(most <= 2 * 262_144 + 1_000, `${most} bytes in a turn`)
+  assert.ok(most <= 2 * 2_097_152 + 1_000, `${most} bytes in a turn`)
 })
 
 test('a connection that closes while portions of an answer wait is closed, and others get theirs', async (t) => {
