@@ -130,6 +130,19 @@ let isScratchHeld = false
 /** Bytes copied in one step: some tenths of a millisecond, page faults included. */
 const COPY_STEP_BYTES = 262_144
 
+/** Copies the buffers into one that is as long as all of them, in steps. */
+export function* copySteps(buffers: BufferList, into: Buffer): Generator<void, void> {
+  let at = 0
+  let next = COPY_STEP_BYTES
+  for (const buffer of buffers) {
+    into.set(buffer, at)
+    at += buffer.length
+    if (at < next) continue
+    next = at + COPY_STEP_BYTES
+    yield
+  }
+}
+
 /** Returns a buffer of that length, and whether it is in the scratch memory. */
 function openJoined(length: number): [bytes: Buffer, isScratch: boolean] {
   const isScratch = !isScratchHeld && length <= scanBuffer.length
@@ -146,15 +159,7 @@ export function* readJoined<T>(buffers: BufferList, read: (bytes: Buffer) => Gen
   const [bytes, isScratch] = openJoined(totalLength(buffers))
   if (isScratch) isScratchHeld = true
   try {
-    let at = 0
-    let next = COPY_STEP_BYTES
-    for (const buffer of buffers) {
-      bytes.set(buffer, at)
-      at += buffer.length
-      if (at < next) continue
-      next = at + COPY_STEP_BYTES
-      yield
-    }
+    yield* copySteps(buffers, bytes)
     return yield* read(bytes)
   } finally {
     if (isScratch) isScratchHeld = false

@@ -1,11 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { errorCodes } from 'fastify'
-import { BufferCollector, type BufferList, totalLength } from '../../json/buffer-list.ts'
+import { BufferCollector, type BufferList, copySteps, totalLength } from '../../json/buffer-list.ts'
 import type { TurnQueue } from '../../lib/turn-queue.ts'
-
-/** Bytes copied in one turn of the event loop: some tenths of a millisecond, page faults included. */
-const STEP_BYTES = 262_144
 
 /**
  * Collects the bytes of a request's body. Does what Fastify's own parser does with `parseAs`, without joining them.
@@ -46,14 +43,6 @@ export async function joinInTurns(pieces: BufferList, turns: TurnQueue): Promise
   await turns.next()
   if (pieces.length === 1) return pieces[0]!
   const whole = Buffer.allocUnsafe(totalLength(pieces))
-  let at = 0
-  let next = STEP_BYTES
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-    if (at < next) continue
-    next = at + STEP_BYTES
-    await turns.next()
-  }
+  for (const _ of copySteps(pieces, whole)) await turns.next()
   return whole
 }

@@ -17,7 +17,8 @@ import {
   type Message,
   messageSteps,
   refusableId,
-  toFailure
+  toFailure,
+  uncheckedList
 } from './message.ts'
 import type { MemoryQuota } from './memory-quota.ts'
 import { cancelledParams, notificationText, requestText, responseText } from '../../protocol/jsonrpc-text.ts'
@@ -226,7 +227,7 @@ class CallMultiplexer implements JsonRpcPeer {
     const id = address?.kind === 'answer' ? Number(address.id) : NaN
     const isList = this.#pending.get(id)?.call.request.method.endsWith('/list')
     const screened = this.#options.screen?.(bytes) ?? bytes
-    const kept = screened === bytes ? pieces : [screened]
+    const kept = keptPieces(pieces, bytes, screened, uncheckedList)
     const listAnswer = isList ? yield* listAnswerSteps(screened, kept) : undefined
     const entry = this.#settle(id)
     if (entry) {
