@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { paceReads } from './paced-reads.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_MS = 1_000
@@ -20,5 +21,6 @@ export function drainBody(request: IncomingMessage, next: () => void): void {
     next()
   }
   const timer = setTimeout(finish, MAX_MS)
+  paceReads(request)
   request.on('data', count).on('end', finish).on('close', finish).on('error', finish).resume()
 }

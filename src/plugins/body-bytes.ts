@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { principalIdOf } from '../catalog/caller.ts'
 import type { Config } from '../config/config.ts'
 import { networkOf } from '../domain/network/client-address.ts'
+import { paceReads } from '../http/paced-reads.ts'
 import { unavailable } from '../lib/errors.ts'
 import { createQuotas, type Quota } from '../lib/quota.ts'
 
@@ -26,7 +27,7 @@ function countChunks(body: IncomingMessage, key: string, quota: Quota): void {
 
 /**
  * Bounds the bodies that are being received: a client can send the most part of many, and hold them until the time limit
- * of a request. A body of known length is counted before its first byte.
+ * of a request. A body of known length is counted before its first byte. What is counted is read in portions.
  */
 export default fp<Pick<Config, 'mode'> & { readonly limits: Pick<Config['limits'], 'callBytes'> }>(
   async (app, { mode, limits }) => {
@@ -38,6 +39,7 @@ export default fp<Pick<Config, 'mode'> & { readonly limits: Pick<Config['limits'
       if (raw.headers['transfer-encoding'] !== undefined) {
         // the body is read in this turn of the event loop, so no chunk is missed
         countChunks(raw, keyOf(request), quota)
+        paceReads(raw)
         return done(null, payload)
       }
       const length = Number(raw.headers['content-length'] ?? 0)
@@ -45,6 +47,7 @@ export default fp<Pick<Config, 'mode'> & { readonly limits: Pick<Config['limits'
       const key = keyOf(request)
       if (!quota.acquire(key, length)) return done(refusal())
       finished(raw, { writable: false }, () => quota.release(key, length))
+      paceReads(raw)
       done(null, payload)
     })
   },
