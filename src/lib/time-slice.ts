@@ -11,7 +11,7 @@ export interface TimeSlice {
 }
 
 /** Queue of all long loops of the process: however many run at once, a turn of the event loop has one slice of them. */
-const allLoops = createTurnQueue({ passes: 3 })
+const allLoops = createTurnQueue()
 
 /** Begins a slice of the event loop's time. Tests give another `now` than `performance.now`, and another queue. */
 export function createTimeSlice(now: () => number = () => performance.now(), loops: TurnQueue = allLoops): TimeSlice {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { LARGE_BYTES } from '../../src/json/payload.ts'
-import { createTurnQueue } from '../../src/lib/turn-queue.ts'
+import { createTurnQueue, createTurns } from '../../src/lib/turn-queue.ts'
 import { parseBodiesAsBuffers } from '../../src/routes/mcp/mcp-request.ts'
 
 test('a turn queue runs its steps in order, one per turn of the event loop', async () => {
@@ -27,6 +27,25 @@ test('a turn queue runs its steps in order, one per turn of the event loop', asy
   )
 })
 
+test('SR-H2 queues share the turns of the event loop: a turn has a step of one of them, of each in rotation', async () => {
+  const createQueue = createTurns()
+  let turn = 0
+  const count = () => void (turn++, (counting = setImmediate(count)))
+  let counting = setImmediate(count)
+  const seen: string[] = []
+  const turns: number[] = []
+  const queues = [createQueue(), createQueue(), createQueue()]
+  const add = async (name: string, at: number) => {
+    await queues[at]!.next()
+    seen.push(name)
+    turns.push(turn)
+  }
+  await Promise.all([add('a1', 0), add('a2', 0), add('a3', 0), add('b1', 1), add('c1', 2), add('b2', 1)])
+  clearImmediate(counting)
+  assert.deepEqual(seen, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
+  assert.equal(new Set(turns).size, turns.length)
+})
+
 test('a turn queue that has become empty takes steps again', async () => {
   const queue = createTurnQueue()
   await queue.next()
@@ -36,7 +55,7 @@ test('a turn queue that has become empty takes steps again', async () => {
 
 test('SR-H2 a turn queue gives way to other work for some turns while that makes them long, and never for ever', async () => {
   let time = 0
-  const queue = createTurnQueue({ passes: 3, now: () => time })
+  const queue = createTurns(() => time)()
   const turnsOf = async (msPerTurn: number) => {
     let turns = 0
     const count = () => {
