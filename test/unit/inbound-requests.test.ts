@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Payload } from '../../src/json/payload.ts'
+import { createPacedWork, type PacedWork } from '../../src/lib/paced-work.ts'
 import { InboundRequests } from '../../src/upstream/transport/inbound-requests.ts'
 import type { Answer, InboundRequest } from '../../src/upstream/transport/call.ts'
+import { unlimitedMemory } from '../../src/upstream/transport/memory-quota.ts'
 
 const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
 
 /** Returns an inbound-request register with its responses by id. */
-function open(max = 10) {
+function open(max = 10, pace: PacedWork = (work) => work()) {
   const replies: string[] = []
-  const asked = new InboundRequests(max, (id, { kind, body }) => void replies.push(`${id} ${kind} ${body.toString()}`))
+  const reply = (id: string, { kind, body }: Answer) => void replies.push(`${id} ${kind} ${body.toString()}`)
+  const asked = new InboundRequests(max, reply, unlimitedMemory, pace)
   return { asked, replies }
 }
 
@@ -78,4 +82,47 @@ test('SR-H2 a handler that fails at once gives its place back', async () => {
     Array(5).fill('error {"code":-32603,"message":"Internal error"}'),
     'each is answered, none is refused'
   )
+})
+
+test('SR-H2 a server that asks a thousand times at once gets its answers over many turns, and only so many', async () => {
+  let time = 0
+  const { asked, replies } = open(
+    10,
+    createPacedWork(0.5, () => (time += 0.1))
+  )
+  for (let id = 0; id < 1_000; id++) void asked.handle(`${id}`, 'ping', '{}', () => assert.fail('asked somebody'))
+  assert.ok(replies.length < 10, `${replies.length} answers in one turn`)
+  let turns = 0
+  for (let answers = -1; answers < replies.length; turns++) {
+    answers = replies.length
+    await nextTurn()
+    assert.ok(replies.length - answers < 10, `${replies.length - answers} answers in one turn`)
+  }
+  assert.ok(turns > 25, `${turns} turns`)
+  assert.ok(replies.length >= 256 && replies.length < 300, `${replies.length} answers`)
+})
+
+test('SR-H2 what a waiting answer holds is counted', async () => {
+  let held = 0
+  const memory = {
+    reserve(bytes: number) {
+      if (held + bytes > 5_000) return false
+      held += bytes
+      return true
+    },
+    release: (bytes: number) => void (held -= bytes)
+  }
+  const works: (() => void)[] = []
+  let replies = 0
+  const asked = new InboundRequests(
+    10,
+    () => void replies++,
+    memory,
+    (work) => works.push(work)
+  )
+  const id = `"${'i'.repeat(2_000)}"`
+  for (let at = 0; at < 5; at++) void asked.handle(id, 'ping', '{}', () => assert.fail('asked somebody'))
+  assert.equal(works.length, 2)
+  for (const work of works) work()
+  assert.deepEqual([replies, held], [2, 0])
 })

@@ -215,7 +215,8 @@ class OpenConnection implements HttpConnection {
   #post(body: string): void {
     if (this.#posting >= MAX_POSTING) return
     this.#posting++
-    const posted = this.#context.pool.message('POST', this.#headers, body, { timeoutMs: REPLY_TIMEOUT_MS })
+    const options = { timeoutMs: REPLY_TIMEOUT_MS, isCaused: true }
+    const posted = this.#context.pool.message('POST', this.#headers, body, options)
     posted.then(this.#onPosted, this.#onPosted)
   }
 

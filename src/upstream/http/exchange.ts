@@ -13,7 +13,6 @@ import type { ServerReads, ReadSource } from '../transport/read-scheduler.ts'
 import {
   addressOf,
   checkSteps,
-  invalidRequest,
   keptPieces,
   listAnswerSteps,
   type Message,
@@ -409,7 +408,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     }
     this.#host.onDropped(toFailure(error).message)
     const id = address.kind === 'request' ? refusableId(address.id) : undefined
-    if (id !== undefined && this.#host.isLegacy) this.#host.reply(id, invalidRequest)
+    if (id !== undefined && this.#host.isLegacy) this.#requests().refuse(id)
   }
 
   #onMessage(message: Message): void {
@@ -437,9 +436,13 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   #onRequest(id: string, method: string, params: string): void {
     if (!this.#host.isLegacy) return
-    this.#inbound ??= new InboundRequests(MAX_SERVER_REQUESTS, this.#host.reply, this.#host.memory)
     const { sink } = this.#call
-    void this.#inbound.handle(id, method, params, (...request) => sink.request(...request))
+    void this.#requests().handle(id, method, params, (...request) => sink.request(...request))
+  }
+
+  #requests(): InboundRequests {
+    this.#inbound ??= new InboundRequests(MAX_SERVER_REQUESTS, this.#host.reply, this.#host.memory)
+    return this.#inbound
   }
 
   /** Resumes the stream if it carried event ids: its end then means polling, not a failure (mcp-proxy.md#retries). */

@@ -8,15 +8,7 @@ import type { ServerReads } from '../transport/read-scheduler.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import { paceEnd, released } from './pace-end.ts'
 import { headerOf, socketFailure, statusFailure } from './failure.ts'
-import {
-  addressOf,
-  checkSteps,
-  invalidRequest,
-  type Message,
-  messageSteps,
-  refusableId,
-  toFailure
-} from '../transport/message.ts'
+import { addressOf, checkSteps, type Message, messageSteps, refusableId, toFailure } from '../transport/message.ts'
 import type { MessageScreen } from '../transport/result-secrets.ts'
 
 export interface NotificationStream {
@@ -67,7 +59,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
     onDropped(toFailure(error).message)
     const address = addressOf(event)
     const id = address?.kind === 'request' ? refusableId(address.id) : undefined
-    if (id !== undefined) reply(id, invalidRequest)
+    if (id !== undefined) requests.refuse(id)
   }
   function* readSteps(event: Buffer): Generator<void, Message | undefined> {
     try {

@@ -29,6 +29,11 @@ export interface MessageOptions {
   readonly timeoutMs: number
   /** Path of the request, if not the endpoint's. */
   readonly path?: string
+  /**
+   * The upstream itself can cause any number of such messages, as it does with its requests: they share a few
+   * connections. Default: false.
+   */
+  readonly isCaused?: boolean
 }
 
 /** HTTP connections to one upstream. */
@@ -74,6 +79,8 @@ export interface HttpPool {
 const BACKGROUND_TIMEOUT_MS = 5000
 const MAX_BACKGROUND = 256
 const MAX_DISCARDED = 65_536
+/** Connections for messages that the upstream causes. */
+const CAUSED_CONNECTIONS = 8
 const LINGER_MS = 500
 /** Redirects in a row (security-model.md#egress-policy). */
 const MAX_REDIRECTS = 3
@@ -182,8 +189,9 @@ function createEndpoint(url: string) {
 }
 
 /**
- * Creates two pools: a bounded one for requests, and one for streams, notifications and answers to the upstream's own
- * requests. The latter must get through while every socket of the first pool waits for such an answer.
+ * Creates a bounded pool for requests, one for streams, notifications and the ends of sessions, and a small one for
+ * answers to the upstream's own requests. These must get through while every socket of the first pool waits for such an
+ * answer.
  */
 export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const { authorization } = options
@@ -193,6 +201,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const common = { connect: options.connector, headersTimeout: 0, bodyTimeout: 0 }
   const requests = createClosingPool(origin, { ...common, connections: options.connections })
   let sidePool: Pool | null = null
+  let causedPool: Pool | null = null
   const lingering = createLingeringResponses()
   let inFlight = 0
   let inBackground = 0
@@ -207,14 +216,13 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     if (inBackground === 0) sidePool?.close().catch(noop)
   }
   const getSidePool = () => (sidePool ??= createClosingPool(origin, common))
+  const getCausedPool = () => (causedPool ??= createClosingPool(origin, { ...common, connections: CAUSED_CONNECTIONS }))
 
   const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
       const handler = messageHandler(resolve, reject, options.timeoutMs)
-      getSidePool().dispatch(
-        { path: options.path ?? endpoint.path, method, headers: authorized(headers), body },
-        handler
-      )
+      const pool = options.isCaused ? getCausedPool() : getSidePool()
+      pool.dispatch({ path: options.path ?? endpoint.path, method, headers: authorized(headers), body }, handler)
     })
 
   return {
@@ -255,6 +263,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     close() {
       isClosing = true
       requests.close().catch(noop)
+      causedPool?.close().catch(noop)
       closeSide()
     }
   }

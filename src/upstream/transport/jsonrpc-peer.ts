@@ -11,7 +11,6 @@ import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
 import {
   addressOf,
   checkSteps,
-  invalidRequest,
   keptPieces,
   listAnswerSteps,
   type Message,
@@ -236,7 +235,7 @@ class CallMultiplexer implements JsonRpcPeer {
       return true
     }
     const requestId = address?.kind === 'request' ? refusableId(address.id) : undefined
-    if (requestId !== undefined) this.#reply(requestId, invalidRequest)
+    if (requestId !== undefined) this.#inbound.refuse(requestId)
     return false
   }
 }
