@@ -1,4 +1,4 @@
-import { INSTRUCTIONS } from '../domain/definitions/kinds.ts'
+import { INSTRUCTIONS, type DefinitionKind } from '../domain/definitions/kinds.ts'
 import { sql } from 'kysely'
 import { readGroups } from './repositories/groups.ts'
 import { readPolicies } from './repositories/policies.ts'
@@ -114,39 +114,58 @@ async function readChunk(db: Db, ids: readonly string[], known: KnownServers): P
       save_failure,
       accepted_origin,
       ...row
-    }) => ({
-      ...row,
-      settings: JSON.parse(settings) as ServerSettings,
-      negotiation: negotiation === null ? null : (JSON.parse(negotiation) as Negotiation),
-      ...(left_out === null ? {} : { leftOut: JSON.parse(left_out) as LeftOut }),
-      saveFailure: save_failure,
-      recording: recorded_until && {
-        until: recorded_until.toISOString(),
-        endsAt: performance.now() + (recording_left ?? 0)
-      },
-      registeredAt: registered_at.toISOString(),
-      updatedAt: updated_at.toISOString(),
-      acceptedOrigin: accepted_origin === null ? null : (JSON.parse(accepted_origin) as DefinitionOrigin),
-      ...(definitions.get(row.id) ?? noDefinitions)
-    })
+    }) => {
+      const { items, instructions, read }: Definitions = definitions.get(row.id) ?? noDefinitions
+      const server: StoredServer = {
+        ...row,
+        settings: JSON.parse(settings) as ServerSettings,
+        negotiation: negotiation === null ? null : (JSON.parse(negotiation) as Negotiation),
+        ...(left_out === null ? {} : { leftOut: JSON.parse(left_out) as LeftOut }),
+        saveFailure: save_failure,
+        recording: recorded_until && {
+          until: recorded_until.toISOString(),
+          endsAt: performance.now() + (recording_left ?? 0)
+        },
+        registeredAt: registered_at.toISOString(),
+        updatedAt: updated_at.toISOString(),
+        acceptedOrigin: accepted_origin === null ? null : (JSON.parse(accepted_origin) as DefinitionOrigin),
+        items,
+        instructions
+      }
+      readItems.set(server, read)
+      return server
+    }
   )
 }
 
-interface Definitions {
-  readonly items: StoredItem[]
-  readonly instructions: StoredDefinition | null
+/** An item or the instructions of a server, with the transaction that wrote the row: each content has another. */
+interface ReadItem {
+  readonly item: Omit<StoredItem, 'kind'> & { readonly kind: DefinitionKind }
+  readonly writer: string
 }
 
-const noDefinitions: Definitions = { items: [], instructions: null }
+type Key = Pick<ReadItem['item'], 'kind' | 'name'>
 
+interface Definitions {
+  readonly items: StoredItem[]
+  instructions: StoredDefinition | null
+  readonly read: ReadItem[]
+}
+
+const noDefinitions: Definitions = { items: [], instructions: null, read: [] }
+
+/** What was read of a server, in the order of its items. */
+const readItems = new WeakMap<StoredServer, readonly ReadItem[]>()
+
+const headColumns = ['server_id', 'kind', 'name', sql<string>`xmin::text`.as('writer')] as const
 const itemColumns = [
-  ...(['server_id', 'kind', 'name', 'enabled', 'definition', 'fingerprint', 'changed_at'] as const),
-  ...(['accepted', 'state', 'canonical', 'pinned'] as const)
-]
+  ...headColumns,
+  ...(['enabled', 'definition', 'fingerprint', 'changed_at', 'accepted', 'state', 'canonical', 'pinned'] as const)
+] as const
 
-const itemKey = ({ kind, name }: Pick<StoredItem, 'kind' | 'name'>) => `${kind} ${name}`
+const itemKey = ({ kind, name }: Key) => `${kind} ${name}`
 
-const isSame = (one: StoredItem, other: StoredItem) =>
+const isSame = (one: ReadItem['item'], other: ReadItem['item']) =>
   one.enabled === other.enabled &&
   one.fingerprint === other.fingerprint &&
   one.definition === other.definition &&
@@ -156,41 +175,84 @@ const isSame = (one: StoredItem, other: StoredItem) =>
   one.pinned === other.pinned &&
   one.accepted === other.accepted
 
-/**
- * Returns a function that is called for each item in order, and returns the known one if it is the same: what was made of
- * an item stays with its object.
- */
-function createReuse(known: readonly StoredItem[] = []) {
+/** Returns a function that is called for each item in order, and returns what was read of it before. */
+function createFinder(server: StoredServer | undefined) {
+  const known = (server && readItems.get(server)) ?? []
   let at = 0
-  let byKey: ReadonlyMap<string, StoredItem> | undefined
-  return (read: StoredItem): StoredItem => {
+  let byKey: ReadonlyMap<string, ReadItem> | undefined
+  return (key: Key): ReadItem | undefined => {
     // most lists keep their order
     const next = known[at++]
-    const isNext = next?.name === read.name && next.kind === read.kind
-    byKey ??= isNext ? undefined : new Map(known.map((item) => [itemKey(item), item]))
-    const candidate = isNext ? next : byKey?.get(itemKey(read))
-    return candidate && isSame(read, candidate) ? candidate : read
+    if (next?.item.name === key.name && next.item.kind === key.kind) return next
+    byKey ??= new Map(known.map((each) => [itemKey(each.item), each]))
+    return byKey.get(itemKey(key))
   }
 }
 
-async function readDefinitions(db: Db, ids: readonly string[], known: KnownServers): Promise<Map<string, Definitions>> {
-  const rows = await db
+const listedItems = (db: Db, ids: readonly string[]) =>
+  db
     .selectFrom('items')
-    .select(itemColumns)
     .where(sql<boolean>`server_id = any(${ids}::uuid[])`)
     .where('position', 'is not', null)
     .orderBy('server_id')
     .orderBy('kind')
     .orderBy('position')
-    .execute()
-  const found = new Map<string, { items: StoredItem[]; instructions: StoredDefinition | null }>()
-  const reuses = new Map(ids.map((id) => [id, createReuse(known.get(id)?.items)] as const))
-  for (const { server_id, changed_at, kind, ...item } of rows) {
-    const definitions = found.get(server_id) ?? { items: [], instructions: null }
-    found.set(server_id, definitions)
-    const changedAt = changed_at.toISOString()
-    if (kind === INSTRUCTIONS) definitions.instructions = { ...item, changedAt }
-    else definitions.items.push(reuses.get(server_id)!({ ...item, kind, changedAt }))
+
+interface Head extends Key {
+  readonly server_id: string
+}
+
+const rowKey = (head: Head) => `${head.server_id} ${itemKey(head)}`
+
+/** Reads the rows of all items of servers, or of these. */
+function readRows(db: Db, ids: readonly string[], heads?: readonly Head[]) {
+  const rows = listedItems(db, ids).select(itemColumns)
+  if (!heads) return rows.execute()
+  const keys = heads.map(rowKey)
+  return rows.where(sql<boolean>`server_id || ' ' || kind || ' ' || name = any(${keys}::text[])`).execute()
+}
+
+/** Returns the item of a row. What was made of an item stays with its object, so one with the same content is that. */
+function toItem(row: Awaited<ReturnType<typeof readRows>>[number], before?: ReadItem): ReadItem {
+  const { server_id: _, writer, changed_at, ...item } = row
+  const read = { ...item, changedAt: changed_at.toISOString() }
+  return { item: before && isSame(read, before.item) ? before.item : read, writer }
+}
+
+/**
+ * Reads the items of servers, each with its server. Definitions are long: of an item that was read before, the row is
+ * read only if another transaction has written it since.
+ */
+async function readItemsOf(db: Db, ids: readonly string[], known: KnownServers): Promise<[string, ReadItem][]> {
+  if (!ids.some((id) => known.has(id))) return (await readRows(db, ids)).map((row) => [row.server_id, toItem(row)])
+  const finders = new Map(ids.map((id) => [id, createFinder(known.get(id))]))
+  const heads = await listedItems(db, ids).select(headColumns).execute()
+  const places = heads.map((head) => ({ head, before: finders.get(head.server_id)!(head) }))
+  const changed = places.filter(({ head, before }) => before?.writer !== head.writer)
+  const rows =
+    changed.length === 0
+      ? []
+      : await readRows(
+          db,
+          ids,
+          changed.map(({ head }) => head)
+        )
+  const rowOf = new Map(rows.map((row) => [rowKey(row), row]))
+  return places.map(({ head, before }) => {
+    const row = rowOf.get(rowKey(head))
+    return [head.server_id, row ? toItem(row, before) : before!]
+  })
+}
+
+async function readDefinitions(db: Db, ids: readonly string[], known: KnownServers): Promise<Map<string, Definitions>> {
+  const found = new Map<string, Definitions>()
+  for (const [serverId, read] of await readItemsOf(db, ids, known)) {
+    const definitions = found.get(serverId) ?? { items: [], instructions: null, read: [] }
+    found.set(serverId, definitions)
+    definitions.read.push(read)
+    const { item } = read
+    if (item.kind === INSTRUCTIONS) definitions.instructions = item
+    else definitions.items.push(item as StoredItem)
   }
   return found
 }
