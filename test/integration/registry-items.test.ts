@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { fingerprintOf } from '../../src/domain/definitions/canonical.ts'
-import type { UpstreamOffer } from '../../src/registry/model/model.ts'
+import type { RegistryState, UpstreamOffer } from '../../src/registry/model/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
-import { engines, freshDatabase, freshPlace, startRegistry, tempDir } from '../store.ts'
-import { administer } from '../templates.ts'
+import { loadState } from '../../src/registry/state.ts'
+import { openStore } from '../../src/registry/store/store.ts'
+import { addCleanup, engines, freshDatabase, freshPlace, startRegistry, tempDir } from '../store.ts'
+import { administer, limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf, tool } from './registry-helpers.ts'
 
 for (const engine of engines) {
@@ -48,6 +51,63 @@ for (const engine of engines) {
       latest().servers[0]!.items.map((item) => after.items.indexOf(item)),
       [-1, 2, -1, 0]
     )
+  })
+
+  test(`SR-H2 of a server that changes, only the items that were written since are read (${engine})`, async (t) => {
+    const place = await freshPlace(t, engine)
+    const registry = await startRegistry(t, place)
+    await createWith(registry, offerOf(['a', 'b', 'c d'].map((name) => tool(name))))
+    await registry.write(change('server.create', 'other'), (tx) =>
+      tx.servers.create(httpServer('other'), offerOf([tool('a')]))
+    )
+    await registry.close()
+    const store = await openStore({ ...limits, ...quiet, ...place })
+    addCleanup(t, () => store.close())
+    const { db } = store
+    let read: unknown[] = []
+    const spied = db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        read.push(...result.rows.flatMap((row) => ('definition' in row ? [row['name']] : [])))
+        return result
+      }
+    })
+    const load = async (previous?: RegistryState) => {
+      read = []
+      return loadState(spied, previous)
+    }
+    const touch = () =>
+      db.transaction().execute(async (trx) => {
+        await sql`update gateway set version = version + 1`.execute(trx)
+        await sql`update servers set revision = (select version from gateway) where name = 'time'`.execute(trx)
+      })
+    const timeOf = (state: RegistryState) => state.servers.find(({ name }) => name === 'time')!
+    const namesOf = (state: RegistryState) => timeOf(state).items.map(({ name }) => name)
+
+    const first = await load()
+    assert.deepEqual(read.map(String).sort(), ['a', 'a', 'b', 'c d', 'instructions', 'instructions'])
+    await touch()
+    const second = await load(first)
+    assert.notEqual(timeOf(second), timeOf(first))
+    assert.deepEqual(read, [])
+    assert.deepEqual(timeOf(second).items, timeOf(first).items)
+    assert.ok(timeOf(second).items.every((item, at) => item === timeOf(first).items[at]))
+    assert.equal(timeOf(second).instructions, timeOf(first).instructions)
+
+    await sql`update items set enabled = false where name = 'c d'`.execute(db)
+    await sql`update items set position = null where name = 'b'`.execute(db)
+    await touch()
+    const third = await load(second)
+    assert.deepEqual(read, ['c d'])
+    assert.deepEqual(namesOf(third), ['a', 'c d'])
+    assert.deepEqual(
+      timeOf(third).items.map(({ enabled }) => enabled),
+      [true, false]
+    )
+    await sql`update items set position = 0 where name = 'b'`.execute(db)
+    await touch()
+    assert.deepEqual(namesOf(await load(third)).sort(), ['a', 'b', 'c d'])
+    assert.deepEqual(read, ['b'])
   })
 
   test(`names are kept exactly, also hostile ones (${engine})`, async (t) => {
