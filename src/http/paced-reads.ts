@@ -4,6 +4,9 @@ import { createTurnQueue } from '../lib/turn-queue.ts'
 /** Bytes of bodies that a turn of the event loop reads. 64 KiB take a tenth of a millisecond, with garbage collection. */
 const TURN_BYTES = 262_144
 
+/** Bytes of each body that never wait, so that a small body is not behind large ones. */
+const FREE_BYTES = 65_536
+
 /** Bodies that wait for the rest, one in a turn. */
 const turns = createTurnQueue()
 let bytesOfTurn = 0
@@ -17,10 +20,12 @@ const forgetTurn = () => {
  * chunk that ends a turn.
  */
 export function paceReads(body: IncomingMessage): void {
+  let received = 0
   body.on('data', ({ length }: Buffer) => {
     if (bytesOfTurn === 0) setImmediate(forgetTurn)
     bytesOfTurn += length
-    if (bytesOfTurn <= TURN_BYTES) return
+    received += length
+    if (bytesOfTurn <= TURN_BYTES || received <= FREE_BYTES) return
     body.pause()
     void turns.next().then(() => body.resume())
   })

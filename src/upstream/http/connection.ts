@@ -213,7 +213,7 @@ class OpenConnection implements HttpConnection {
 
   /** Posts an answer or a notification. */
   #post(body: string): void {
-    if (this.#posting >= MAX_POSTING) return
+    if (this.closed || this.#posting >= MAX_POSTING) return
     this.#posting++
     const options = { timeoutMs: REPLY_TIMEOUT_MS, isCaused: true }
     const posted = this.#context.pool.message('POST', this.#headers, body, options)

@@ -18,8 +18,8 @@ export const isBroadcast = (method: string) =>
 const MAX_WAITING = 256
 
 /**
- * Sends answers of all connections for a quarter of a millisecond in a turn of the event loop: a server can ask a thousand times
- * in one read, and over HTTP each answer is a request, which may need a connection of its own.
+ * Sends answers of all connections for a quarter of a millisecond in a turn of the event loop: a server can ask a
+ * thousand times in one read, and over HTTP each answer is a request.
  */
 const paceAnswer = createPacedWork(0.25)
 
