@@ -7,6 +7,8 @@ const TURN_BYTES = 262_144
 /** Bytes of each body that never wait, so that a small body is not behind large ones. */
 const FREE_BYTES = 65_536
 
+/** Bodies that are paced: one that is refused half-way is drained. */
+const paced = new WeakSet<IncomingMessage>()
 /** Bodies that wait for the rest, one in a turn. */
 const turns = createTurnQueue()
 let bytesOfTurn = 0
@@ -20,6 +22,8 @@ const forgetTurn = () => {
  * chunk that ends a turn.
  */
 export function paceReads(body: IncomingMessage): void {
+  if (paced.has(body)) return
+  paced.add(body)
   let received = 0
   body.on('data', ({ length }: Buffer) => {
     if (bytesOfTurn === 0) setImmediate(forgetTurn)

@@ -6,14 +6,14 @@ export interface TurnQueue {
 
 /** Milliseconds from the start of a step to the next turn, beyond which that turn had other work too. */
 const BUSY_MS = 3
-/** Turns between two steps while other work makes them long: the steps then delay the other work of fewer turns. */
 const PASSED_TURNS = 3
 
 /**
  * Creates a function that creates queues which share the turns of the event loop: a turn has one step, of the queues in
- * rotation. `now` in milliseconds; tests replace it.
+ * rotation. `passes`: turns between two steps while other work makes them long, so that the steps delay the other work of
+ * fewer turns. `now` in milliseconds; tests replace it.
  */
-export function createTurns(now = () => performance.now()): () => TurnQueue {
+export function createTurns(passes = PASSED_TURNS, now = () => performance.now()): () => TurnQueue {
   /** Steps that wait, of each queue that has any; the queue of the next step first. */
   const queues: (() => void)[][] = []
   let passed = 0
@@ -28,7 +28,7 @@ export function createTurns(now = () => performance.now()): () => TurnQueue {
     const at = now()
     const isBusy = at - last > BUSY_MS
     last = at
-    if (isBusy && passed < PASSED_TURNS) passed++
+    if (isBusy && passed < passes) passed++
     else {
       passed = 0
       takeNext()

@@ -98,8 +98,8 @@ test('SR-H2 a server that asks a thousand times at once gets its answers over ma
     await nextTurn()
     assert.ok(replies.length - answers < 10, `${replies.length - answers} answers in one turn`)
   }
-  assert.ok(turns > 25, `${turns} turns`)
-  assert.ok(replies.length >= 256 && replies.length < 300, `${replies.length} answers`)
+  assert.ok(turns > 3, `${turns} turns`)
+  assert.ok(replies.length >= 32 && replies.length < 60, `${replies.length} answers`)
 })
 
 test('SR-H2 what a waiting answer holds is counted', async () => {

@@ -55,7 +55,7 @@ test('a turn queue that has become empty takes steps again', async () => {
 
 test('SR-H2 a turn queue gives way to other work for some turns while that makes them long, and never for ever', async () => {
   let time = 0
-  const queue = createTurns(() => time)()
+  const queue = createTurns(3, () => time)()
   const turnsOf = async (msPerTurn: number) => {
     let turns = 0
     const count = () => {

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { findServer, revisionColumns, type WriteContext } from './context.ts'
 import { instructionsDefinition } from '../../domain/definitions/canonical.ts'
 import { createTimeSlice, type TimeSlice } from '../../lib/time-slice.ts'
-import { createTurnQueue } from '../../lib/turn-queue.ts'
+import { createTurns } from '../../lib/turn-queue.ts'
 import type { ItemKind, OfferedItem, UpstreamOffer } from '../model/model.ts'
 import type { Db } from '../model/tables.ts'
 import {
@@ -69,8 +69,8 @@ export async function storeItems(
 ): Promise<StoredListDifference> {
   const known = new Map((await readStoredItems(db, serverId)).map((item) => [keyOf(item), item]))
   const definition = instructionsDefinition(negotiation.instructions)
-  // a queue of its own: all writers wait for this one
-  const slice = createTimeSlice(() => performance.now(), createTurnQueue())
+  // turns of its own, and all of them: all writers wait for this one
+  const slice = createTimeSlice(() => performance.now(), createTurns(0)())
   const positioned = await assignPositions([...items, { kind: INSTRUCTIONS, name: INSTRUCTIONS, definition }], slice)
   const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null
   const before = (item: DefinitionRef) => known.get(keyOf(item))

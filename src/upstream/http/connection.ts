@@ -114,7 +114,7 @@ class OpenConnection implements HttpConnection {
 
   notify(method: string, params: string): void {
     if (!this.#isLegacy || this.closed) return
-    this.#post(notificationText(method, params))
+    this.#post(notificationText(method, params), false)
   }
 
   openNotificationStream(sink: Sink, onEnd: () => void): Promise<boolean> {
@@ -161,7 +161,7 @@ class OpenConnection implements HttpConnection {
       screen,
       onDropped,
       reads,
-      reply: (id, { kind, body }) => this.#post(responseText(id, kind, body.toString())),
+      reply: (id, { kind, body }) => this.#post(responseText(id, kind, body.toString()), true),
       cancel: (id, reason) => this.#cancel(id, reason),
       resume: (exchange, lastEventId) => {
         pool.resume([...streamHeaders(this.#headers), 'last-event-id', lastEventId], exchange)
@@ -212,10 +212,10 @@ class OpenConnection implements HttpConnection {
   }
 
   /** Posts an answer or a notification. */
-  #post(body: string): void {
+  #post(body: string, isCaused: boolean): void {
     if (this.closed || this.#posting >= MAX_POSTING) return
     this.#posting++
-    const options = { timeoutMs: REPLY_TIMEOUT_MS, isCaused: true }
+    const options = { timeoutMs: REPLY_TIMEOUT_MS, isCaused }
     const posted = this.#context.pool.message('POST', this.#headers, body, options)
     posted.then(this.#onPosted, this.#onPosted)
   }

@@ -80,7 +80,7 @@ const BACKGROUND_TIMEOUT_MS = 5000
 const MAX_BACKGROUND = 256
 const MAX_DISCARDED = 65_536
 /** Connections for messages that the upstream causes. */
-const CAUSED_CONNECTIONS = 8
+const CAUSED_CONNECTIONS = 64
 const LINGER_MS = 500
 /** Redirects in a row (security-model.md#egress-policy). */
 const MAX_REDIRECTS = 3

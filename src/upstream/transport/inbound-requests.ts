@@ -14,14 +14,16 @@ export const isBroadcast = (method: string) =>
   method === 'notifications/resources/updated' ||
   method === 'notifications/elicitation/complete'
 
-/** Answers of one stream or pipe that wait for their turn; a server that asks for more gets no answer. */
-const MAX_WAITING = 256
+/** Pongs and refusals of one stream or pipe that wait for their turn; a server that asks for more gets none. */
+const MAX_WAITING = 32
 
 /**
- * Sends answers of all connections for a quarter of a millisecond in a turn of the event loop: a server can ask a
- * thousand times in one read, and over HTTP each answer is a request.
+ * Send answers of all connections for a part of a millisecond in a turn of the event loop: a server can ask a thousand
+ * times in one read, and over HTTP each answer is a request. What a caller answers does not wait behind pongs and
+ * refusals, which a server can cause in any number.
  */
 const paceAnswer = createPacedWork(0.25)
+const paceRefusal = createPacedWork(0.25)
 
 const pong: Answer = { kind: 'result', body: Payload.of('{}') }
 const internalError = errorAnswer(-32603, 'Internal error')
@@ -44,7 +46,7 @@ export class InboundRequests {
   /** By JSON text of the request id. */
   readonly #open = new Map<string, InboundRequest>()
   /**
-   * Handlers still running. Not the size of `#open`: requests may share an id, and a handler may outlive its cancelled
+   * Handlers still running, and answers that wait for their turn. Not the size of `#open`: requests may share an id, and a handler may outlive its cancelled
    * request.
    */
   #running = 0
@@ -52,48 +54,51 @@ export class InboundRequests {
   readonly #max: number
   readonly #memory: MemoryQuota
   readonly #reply: (id: string, answer: Answer) => void
-
-  readonly #pace: PacedWork
+  readonly #answer: PacedWork
+  readonly #refuse: PacedWork
 
   /** Tests give another `pace`. */
   constructor(
     max: number,
     reply: (id: string, answer: Answer) => void,
     memory: MemoryQuota = unlimitedMemory,
-    pace: PacedWork = paceAnswer
+    pace?: PacedWork
   ) {
     this.#max = max
     this.#reply = reply
     this.#memory = memory
-    this.#pace = pace
+    this.#answer = pace ?? paceAnswer
+    this.#refuse = pace ?? paceRefusal
   }
 
   /** Handles one request and sends its answer, unless it is cancelled first. Never rejects. */
   async handle(id: string, method: string, params: string, handle: InboundRequestHandler): Promise<void> {
-    if (method === 'ping') return this.#send(id, pong)
+    if (method === 'ping') return this.#sendFixed(id, pong)
     const bytes = params.length + id.length
-    if (this.#running >= this.#max || !this.#memory.reserve(bytes)) return this.#send(id, tooMany)
+    if (this.#running >= this.#max || !this.#memory.reserve(bytes)) return this.#sendFixed(id, tooMany)
     this.#running++
     const inbound: InboundRequest = { onCancel: null }
     this.#open.set(id, inbound)
     const answer = await runHandler(handle, method, params, inbound)
-    this.#running--
-    this.#memory.release(bytes)
-    if (this.#open.get(id) !== inbound) return
-    this.#open.delete(id)
-    this.#send(id, answer)
+    this.#answer(() => {
+      this.#running--
+      this.#memory.release(bytes)
+      if (this.#open.get(id) !== inbound) return
+      this.#open.delete(id)
+      this.#reply(id, answer)
+    })
   }
 
   /** Answers a request that is not valid. */
   refuse(id: string): void {
-    this.#send(id, invalidRequest)
+    this.#sendFixed(id, invalidRequest)
   }
 
-  #send(id: string, answer: Answer): void {
+  #sendFixed(id: string, answer: Answer): void {
     const bytes = id.length
     if (this.#waiting >= MAX_WAITING || !this.#memory.reserve(bytes)) return
     this.#waiting++
-    this.#pace(() => {
+    this.#refuse(() => {
       this.#waiting--
       this.#memory.release(bytes)
       this.#reply(id, answer)
