@@ -7,7 +7,7 @@ const TURN_BYTES = 262_144
 /** Bytes of each body that never wait, so that a small body is not behind large ones. */
 const FREE_BYTES = 65_536
 
-/** Bodies that are paced: one that is refused half-way is drained. */
+/** Bodies that are paced already: one that is refused half-way is drained too. */
 const paced = new WeakSet<IncomingMessage>()
 /** Bodies that wait for the rest, one in a turn. */
 const turns = createTurnQueue()

@@ -12,7 +12,6 @@ import type {
   Negotiation,
   RegistryState,
   ServerSettings,
-  StoredDefinition,
   StoredItem,
   StoredServer
 } from './model/model.ts'
@@ -101,7 +100,7 @@ async function readChunk(db: Db, ids: readonly string[], known: KnownServers): P
     )
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
-  const definitions = await readDefinitions(db, ids, known)
+  const items = await readItems(db, ids, known)
   return rows.map(
     ({
       registered_at,
@@ -115,7 +114,7 @@ async function readChunk(db: Db, ids: readonly string[], known: KnownServers): P
       accepted_origin,
       ...row
     }) => {
-      const { items, instructions, read }: Definitions = definitions.get(row.id) ?? noDefinitions
+      const read = items.get(row.id) ?? []
       const server: StoredServer = {
         ...row,
         settings: JSON.parse(settings) as ServerSettings,
@@ -129,10 +128,10 @@ async function readChunk(db: Db, ids: readonly string[], known: KnownServers): P
         registeredAt: registered_at.toISOString(),
         updatedAt: updated_at.toISOString(),
         acceptedOrigin: accepted_origin === null ? null : (JSON.parse(accepted_origin) as DefinitionOrigin),
-        items,
-        instructions
+        items: read.flatMap(({ item }) => (isListItem(item) ? [item] : [])),
+        instructions: read.find(({ item }) => item.kind === INSTRUCTIONS)?.item ?? null
       }
-      readItems.set(server, read)
+      itemsRead.set(server, read)
       return server
     }
   )
@@ -146,16 +145,10 @@ interface ReadItem {
 
 type Key = Pick<ReadItem['item'], 'kind' | 'name'>
 
-interface Definitions {
-  readonly items: StoredItem[]
-  instructions: StoredDefinition | null
-  readonly read: ReadItem[]
-}
+const isListItem = (item: ReadItem['item']): item is StoredItem => item.kind !== INSTRUCTIONS
 
-const noDefinitions: Definitions = { items: [], instructions: null, read: [] }
-
-/** What was read of a server, in the order of its items. */
-const readItems = new WeakMap<StoredServer, readonly ReadItem[]>()
+/** Items of each server as they were last read, in order. */
+const itemsRead = new WeakMap<StoredServer, readonly ReadItem[]>()
 
 const headColumns = ['server_id', 'kind', 'name', sql<string>`xmin::text`.as('writer')] as const
 const itemColumns = [
@@ -175,9 +168,9 @@ const isSame = (one: ReadItem['item'], other: ReadItem['item']) =>
   one.pinned === other.pinned &&
   one.accepted === other.accepted
 
-/** Returns a function that is called for each item in order, and returns what was read of it before. */
+/** Returns a function that is called for each item in order, and returns it as it was read before. */
 function createFinder(server: StoredServer | undefined) {
-  const known = (server && readItems.get(server)) ?? []
+  const known = (server && itemsRead.get(server)) ?? []
   let at = 0
   let byKey: ReadonlyMap<string, ReadItem> | undefined
   return (key: Key): ReadItem | undefined => {
@@ -202,6 +195,12 @@ interface Head extends Key {
   readonly server_id: string
 }
 
+/** An item in its place in the lists, and as it was read before. */
+interface Place {
+  readonly head: Head & Pick<ReadItem, 'writer'>
+  readonly before: ReadItem | undefined
+}
+
 const rowKey = (head: Head) => `${head.server_id} ${itemKey(head)}`
 
 /** Reads the rows of all items of servers, or of these. */
@@ -212,47 +211,37 @@ function readRows(db: Db, ids: readonly string[], heads?: readonly Head[]) {
   return rows.where(sql<boolean>`server_id || ' ' || kind || ' ' || name = any(${keys}::text[])`).execute()
 }
 
-/** Returns the item of a row. What was made of an item stays with its object, so one with the same content is that. */
+/** Returns the item of a row: the object of `before` if the content is the same, since the catalog keeps what it made of it. */
 function toItem(row: Awaited<ReturnType<typeof readRows>>[number], before?: ReadItem): ReadItem {
   const { server_id: _, writer, changed_at, ...item } = row
   const read = { ...item, changedAt: changed_at.toISOString() }
   return { item: before && isSame(read, before.item) ? before.item : read, writer }
 }
 
+/** Reads the rows of the places whose row another transaction has written since, by `rowKey`. */
+async function readChanged(db: Db, ids: readonly string[], places: readonly Place[]) {
+  const changed = places.flatMap(({ head, before }) => (before?.writer === head.writer ? [] : [head]))
+  const rows = changed.length === 0 ? [] : await readRows(db, ids, changed)
+  return new Map(rows.map((row) => [rowKey(row), row]))
+}
+
 /**
- * Reads the items of servers, each with its server. Definitions are long: of an item that was read before, the row is
- * read only if another transaction has written it since.
+ * Reads the items of servers, by server. Definitions are long: of an item that was read before, the row is read only if
+ * another transaction has written it since.
  */
-async function readItemsOf(db: Db, ids: readonly string[], known: KnownServers): Promise<[string, ReadItem][]> {
-  if (!ids.some((id) => known.has(id))) return (await readRows(db, ids)).map((row) => [row.server_id, toItem(row)])
+async function readItems(db: Db, ids: readonly string[], known: KnownServers): Promise<Map<string, ReadItem[]>> {
+  const items = new Map<string, ReadItem[]>(ids.map((id) => [id, []]))
+  if (!ids.some((id) => known.has(id))) {
+    for (const row of await readRows(db, ids)) items.get(row.server_id)!.push(toItem(row))
+    return items
+  }
   const finders = new Map(ids.map((id) => [id, createFinder(known.get(id))]))
   const heads = await listedItems(db, ids).select(headColumns).execute()
   const places = heads.map((head) => ({ head, before: finders.get(head.server_id)!(head) }))
-  const changed = places.filter(({ head, before }) => before?.writer !== head.writer)
-  const rows =
-    changed.length === 0
-      ? []
-      : await readRows(
-          db,
-          ids,
-          changed.map(({ head }) => head)
-        )
-  const rowOf = new Map(rows.map((row) => [rowKey(row), row]))
-  return places.map(({ head, before }) => {
-    const row = rowOf.get(rowKey(head))
-    return [head.server_id, row ? toItem(row, before) : before!]
-  })
-}
-
-async function readDefinitions(db: Db, ids: readonly string[], known: KnownServers): Promise<Map<string, Definitions>> {
-  const found = new Map<string, Definitions>()
-  for (const [serverId, read] of await readItemsOf(db, ids, known)) {
-    const definitions = found.get(serverId) ?? { items: [], instructions: null, read: [] }
-    found.set(serverId, definitions)
-    definitions.read.push(read)
-    const { item } = read
-    if (item.kind === INSTRUCTIONS) definitions.instructions = item
-    else definitions.items.push(item as StoredItem)
+  const rows = await readChanged(db, ids, places)
+  for (const { head, before } of places) {
+    const row = rows.get(rowKey(head))
+    items.get(head.server_id)!.push(row ? toItem(row, before) : before!)
   }
-  return found
+  return items
 }

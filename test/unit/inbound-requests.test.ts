@@ -13,7 +13,7 @@ const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
 function open(max = 10, pace: PacedWork = (work) => work()) {
   const replies: string[] = []
   const reply = (id: string, { kind, body }: Answer) => void replies.push(`${id} ${kind} ${body.toString()}`)
-  const asked = new InboundRequests(max, reply, unlimitedMemory, pace)
+  const asked = new InboundRequests(max, reply, unlimitedMemory, { handled: pace, fixed: pace })
   return { asked, replies }
 }
 
@@ -114,15 +114,40 @@ test('SR-H2 what a waiting answer holds is counted', async () => {
   }
   const works: (() => void)[] = []
   let replies = 0
-  const asked = new InboundRequests(
-    10,
-    () => void replies++,
-    memory,
-    (work) => works.push(work)
-  )
+  const asked = new InboundRequests(10, () => void replies++, memory, {
+    handled: () => assert.fail('nobody was asked'),
+    fixed: (work) => works.push(work)
+  })
   const id = `"${'i'.repeat(2_000)}"`
   for (let at = 0; at < 5; at++) void asked.handle(id, 'ping', '{}', () => assert.fail('asked somebody'))
   assert.equal(works.length, 2)
   for (const work of works) work()
   assert.deepEqual([replies, held], [2, 0])
+})
+
+test('SR-H2 an answer of a handler does not wait behind pongs, and holds its place and memory until it is sent', async () => {
+  let held = 0
+  const memory = {
+    reserve(bytes: number) {
+      held += bytes
+      return true
+    },
+    release: (bytes: number) => void (held -= bytes)
+  }
+  const [handled, fixed]: [(() => void)[], (() => void)[]] = [[], []]
+  const replies: string[] = []
+  const asked = new InboundRequests(1, (id) => replies.push(id), memory, {
+    handled: (work) => handled.push(work),
+    fixed: (work) => fixed.push(work)
+  })
+  void asked.handle('1', 'ping', '{}', () => assert.fail('asked somebody'))
+  const before = held
+  await asked.handle('2', 'roots/list', '{}', async () => result)
+  assert.ok(held > before)
+  await asked.handle('3', 'roots/list', '{}', () => assert.fail('more run than may'))
+  assert.deepEqual([replies, handled.length, fixed.length], [[], 1, 2])
+  for (const work of handled) work()
+  assert.deepEqual(replies, ['2'])
+  for (const work of fixed) work()
+  assert.deepEqual([replies, held], [['2', '1', '3'], 0])
 })

@@ -69,7 +69,7 @@ export async function storeItems(
 ): Promise<StoredListDifference> {
   const known = new Map((await readStoredItems(db, serverId)).map((item) => [keyOf(item), item]))
   const definition = instructionsDefinition(negotiation.instructions)
-  // turns of its own, and all of them: all writers wait for this one
+  // all writers wait for this one: it shares its turns with no other queue, and passes none
   const slice = createTimeSlice(() => performance.now(), createTurns(0)())
   const positioned = await assignPositions([...items, { kind: INSTRUCTIONS, name: INSTRUCTIONS, definition }], slice)
   const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null

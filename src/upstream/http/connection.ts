@@ -212,10 +212,10 @@ class OpenConnection implements HttpConnection {
   }
 
   /** Posts an answer or a notification. */
-  #post(body: string, isCaused: boolean): void {
+  #post(body: string, isAnswer: boolean): void {
     if (this.closed || this.#posting >= MAX_POSTING) return
     this.#posting++
-    const options = { timeoutMs: REPLY_TIMEOUT_MS, isCaused }
+    const options = { timeoutMs: REPLY_TIMEOUT_MS, isAnswer }
     const posted = this.#context.pool.message('POST', this.#headers, body, options)
     posted.then(this.#onPosted, this.#onPosted)
   }

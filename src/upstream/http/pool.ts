@@ -29,11 +29,8 @@ export interface MessageOptions {
   readonly timeoutMs: number
   /** Path of the request, if not the endpoint's. */
   readonly path?: string
-  /**
-   * The upstream itself can cause any number of such messages, as it does with its requests: they share a few
-   * connections. Default: false.
-   */
-  readonly isCaused?: boolean
+  /** Answers a request of the upstream, which can send any number: answers share a few connections. Default: false. */
+  readonly isAnswer?: boolean
 }
 
 /** HTTP connections to one upstream. */
@@ -79,8 +76,8 @@ export interface HttpPool {
 const BACKGROUND_TIMEOUT_MS = 5000
 const MAX_BACKGROUND = 256
 const MAX_DISCARDED = 65_536
-/** Connections for messages that the upstream causes. */
-const CAUSED_CONNECTIONS = 64
+/** Connections for answers to requests of the upstream. */
+const ANSWER_CONNECTIONS = 64
 const LINGER_MS = 500
 /** Redirects in a row (security-model.md#egress-policy). */
 const MAX_REDIRECTS = 3
@@ -201,7 +198,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const common = { connect: options.connector, headersTimeout: 0, bodyTimeout: 0 }
   const requests = createClosingPool(origin, { ...common, connections: options.connections })
   let sidePool: Pool | null = null
-  let causedPool: Pool | null = null
+  let answerPool: Pool | null = null
   const lingering = createLingeringResponses()
   let inFlight = 0
   let inBackground = 0
@@ -216,12 +213,12 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     if (inBackground === 0) sidePool?.close().catch(noop)
   }
   const getSidePool = () => (sidePool ??= createClosingPool(origin, common))
-  const getCausedPool = () => (causedPool ??= createClosingPool(origin, { ...common, connections: CAUSED_CONNECTIONS }))
+  const getAnswerPool = () => (answerPool ??= createClosingPool(origin, { ...common, connections: ANSWER_CONNECTIONS }))
 
   const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
       const handler = messageHandler(resolve, reject, options.timeoutMs)
-      const pool = options.isCaused ? getCausedPool() : getSidePool()
+      const pool = options.isAnswer ? getAnswerPool() : getSidePool()
       pool.dispatch({ path: options.path ?? endpoint.path, method, headers: authorized(headers), body }, handler)
     })
 
@@ -263,7 +260,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     close() {
       isClosing = true
       requests.close().catch(noop)
-      causedPool?.close().catch(noop)
+      answerPool?.close().catch(noop)
       closeSide()
     }
   }

@@ -61,11 +61,11 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
     stream.close()
     connection?.onClose?.()
   }
-  const write = (text: string, refuse: (failure: UpstreamFailure) => void) => {
+  const write = (text: string, refuse: (failure: UpstreamFailure) => void, isAnswer = false) => {
     if (posting >= DEFAULT_MAX_REQUESTS) return refuse(overloaded())
     posting++
     lastPost = pool
-      .message('POST', headers, text, { timeoutMs: POST_TIMEOUT_MS, path })
+      .message('POST', headers, text, { timeoutMs: POST_TIMEOUT_MS, path, isAnswer })
       .then((posted) => {
         const failure = postFailure(posted, hasCredential)
         if (!failure) return

@@ -18,12 +18,17 @@ export const isBroadcast = (method: string) =>
 const MAX_WAITING = 32
 
 /**
- * Send answers of all connections for a part of a millisecond in a turn of the event loop: a server can ask a thousand
- * times in one read, and over HTTP each answer is a request. What a caller answers does not wait behind pongs and
- * refusals, which a server can cause in any number.
+ * Paces of answers on all connections: each sends for a quarter of a millisecond in a turn of the event loop, since a
+ * server can ask a thousand times in one read, and over HTTP each answer is a request.
  */
-const paceAnswer = createPacedWork(0.25)
-const paceRefusal = createPacedWork(0.25)
+interface Paces {
+  /** Of handlers, which do not wait behind the others: these a server can cause in any number. */
+  readonly handled: PacedWork
+  /** Pongs and refusals. */
+  readonly fixed: PacedWork
+}
+
+const ofProcess: Paces = { handled: createPacedWork(0.25), fixed: createPacedWork(0.25) }
 
 const pong: Answer = { kind: 'result', body: Payload.of('{}') }
 const internalError = errorAnswer(-32603, 'Internal error')
@@ -46,29 +51,27 @@ export class InboundRequests {
   /** By JSON text of the request id. */
   readonly #open = new Map<string, InboundRequest>()
   /**
-   * Handlers still running, and answers that wait for their turn. Not the size of `#open`: requests may share an id, and a handler may outlive its cancelled
-   * request.
+   * Handlers that run, and answers of handlers that wait for their turn. Not the size of `#open`: requests may share an
+   * id, and a handler may outlive its cancelled request.
    */
   #running = 0
   #waiting = 0
   readonly #max: number
   readonly #memory: MemoryQuota
   readonly #reply: (id: string, answer: Answer) => void
-  readonly #answer: PacedWork
-  readonly #refuse: PacedWork
+  readonly #paces: Paces
 
-  /** Tests give another `pace`. */
+  /** Tests give other `paces`. */
   constructor(
     max: number,
     reply: (id: string, answer: Answer) => void,
     memory: MemoryQuota = unlimitedMemory,
-    pace?: PacedWork
+    paces: Paces = ofProcess
   ) {
     this.#max = max
     this.#reply = reply
     this.#memory = memory
-    this.#answer = pace ?? paceAnswer
-    this.#refuse = pace ?? paceRefusal
+    this.#paces = paces
   }
 
   /** Handles one request and sends its answer, unless it is cancelled first. Never rejects. */
@@ -80,7 +83,7 @@ export class InboundRequests {
     const inbound: InboundRequest = { onCancel: null }
     this.#open.set(id, inbound)
     const answer = await runHandler(handle, method, params, inbound)
-    this.#answer(() => {
+    this.#paces.handled(() => {
       this.#running--
       this.#memory.release(bytes)
       if (this.#open.get(id) !== inbound) return
@@ -98,7 +101,7 @@ export class InboundRequests {
     const bytes = id.length
     if (this.#waiting >= MAX_WAITING || !this.#memory.reserve(bytes)) return
     this.#waiting++
-    this.#refuse(() => {
+    this.#paces.fixed(() => {
       this.#waiting--
       this.#memory.release(bytes)
       this.#reply(id, answer)

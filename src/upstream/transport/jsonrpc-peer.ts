@@ -28,9 +28,9 @@ export interface JsonRpcPeerOptions {
   readonly memory?: MemoryQuota | undefined
   /**
    * Sends one message (one line of JSON without line end). If a request cannot be delivered, now or later, `refuse`
-   * fails that request only; for other messages it does nothing.
+   * fails that request only; for other messages it does nothing. `isAnswer`: the message answers a request of the server.
    */
-  readonly write: (text: string, refuse: (failure: UpstreamFailure) => void) => void
+  readonly write: (text: string, refuse: (failure: UpstreamFailure) => void, isAnswer?: boolean) => void
   /**
    * JSON text of the gateway's `clientInfo`. Set only on a modern connection, whose requests carry the modern envelope.
    */
@@ -217,7 +217,7 @@ class CallMultiplexer implements JsonRpcPeer {
 
   #reply(id: string, { kind, body }: Answer): void {
     if (this.#endedWith) return
-    this.#options.write(responseText(id, kind, body.toString()), noop)
+    this.#options.write(responseText(id, kind, body.toString()), noop, true)
   }
 
   /** Returns false if nobody can use the message. */
