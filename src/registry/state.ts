@@ -211,7 +211,10 @@ function readRows(db: Db, ids: readonly string[], heads?: readonly Head[]) {
   return rows.where(sql<boolean>`server_id || ' ' || kind || ' ' || name = any(${keys}::text[])`).execute()
 }
 
-/** Returns the item of a row: the object of `before` if the content is the same, since the catalog keeps what it made of it. */
+/**
+ * Returns the item of a row. Of the same content it is the object of `before`: what the catalog made of an item is kept
+ * with its object.
+ */
 function toItem(row: Awaited<ReturnType<typeof readRows>>[number], before?: ReadItem): ReadItem {
   const { server_id: _, writer, changed_at, ...item } = row
   const read = { ...item, changedAt: changed_at.toISOString() }

@@ -28,7 +28,8 @@ export interface JsonRpcPeerOptions {
   readonly memory?: MemoryQuota | undefined
   /**
    * Sends one message (one line of JSON without line end). If a request cannot be delivered, now or later, `refuse`
-   * fails that request only; for other messages it does nothing. `isAnswer`: the message answers a request of the server.
+   * fails that request only; for other messages it does nothing. `isAnswer`: the message answers a request of the
+   * server.
    */
   readonly write: (text: string, refuse: (failure: UpstreamFailure) => void, isAnswer?: boolean) => void
   /**
