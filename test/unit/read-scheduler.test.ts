@@ -122,6 +122,52 @@ test('SR-H3 a source of tiny chunks is paused for every few hundred of them, not
   assert.ok(accepted > 200 && accepted < 1_000, String(accepted))
 })
 
+test('SR-H3 of a server whose bytes take no time to parse, 256 KiB are read in a turn', async () => {
+  const { server, open, read, turn } = setUp()
+  const [flooding, other] = [server(), server()]
+  const sources = ['a', 'b'].map((name) => open(flooding, name, 0))
+  for (const { add } of sources) for (let sent = 0; sent < 32; sent++) add(large)
+  const few = open(other, 'o', 0)
+  const counts: number[] = []
+  for (let turns = 0; turns < 5; turns++) {
+    few.add(chunk)
+    counts.push((await turn()).replaceAll('o', '').length)
+    assert.equal(read.filter((name) => name === 'o').length, 1, 'the chunk of another server is read in its turn')
+  }
+  // a share ends with the chunk that exceeds it
+  for (const count of counts.slice(0, 3)) assert.ok(count >= 16 && count <= 18, String(counts))
+  assert.equal(
+    counts.reduce((sum, count) => sum + count),
+    64
+  )
+})
+
+test('SR-H3 a source of which 256 KiB wait is paused in the turn in which they arrive', async () => {
+  const { server, open, turn } = setUp()
+  const source = open(server(), 'x', 0)
+  let sent = 1
+  while (source.add(large)) sent++
+  assert.equal(sent, 16)
+  while (source.resumed() === 0) assert.match(await turn(), /x/)
+  assert.equal(source.add(large), true)
+})
+
+test('SR-H3 a source that goes on may add all that its socket holds', async () => {
+  const source = createReadScheduler()
+    .server()
+    .open(
+      () => {},
+      () => {
+        for (let held = 0; held < 40; held++) assert.equal(source.add(large), true)
+        isResumed = true
+      }
+    )
+  let isResumed = false
+  while (source.add(large));
+  while (!isResumed) await nextTurn()
+  assert.equal(source.add(large), false, 'what arrives later waits')
+})
+
 test('SR-H3 a long chunk is read in pieces, between which other work has its turn', async () => {
   let time = 0
   const pieces: Buffer[] = []

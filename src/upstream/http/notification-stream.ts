@@ -97,6 +97,8 @@ export function createNotificationStream(options: NotificationStreamOptions): No
 
   const close = () => {
     isClosed = true
+    // its connection ends soon, in its turn: until then nothing is read
+    if (abort) resume = undefined
     source.close()
     reservation.release()
     if (abort) paceEnd(() => abort?.(released))

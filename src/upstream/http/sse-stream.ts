@@ -78,6 +78,8 @@ export function openSseStream(options: SseStreamOptions): SseStream {
   const finish = () => {
     if (isEnded) return false
     isEnded = true
+    // its connection ends soon, in its turn: until then nothing is read
+    if (abort) resume = undefined
     source.close()
     reservation.release()
     if (abort) paceEnd(() => abort?.(released))

@@ -9,6 +9,11 @@ const LONG_TURN_MS = 2 * TURN_BUDGET_MS
 const SHARE_MS = 0.5
 /** Least cost of a share, so that servers whose reads take less than the clock shows have equal turns. */
 const LEAST_MS = 0.005
+/**
+ * Bytes of chunks that count as one millisecond, besides the time to parse them. Each chunk is garbage afterwards: V8
+ * collects the whole heap, which takes about 50 ms in small steps, once buffers have grown by 64 MiB.
+ */
+const BYTES_PER_MS = 262_144
 /** Milliseconds by which a server that was idle may be ahead of those that were read meanwhile. */
 const CREDIT_MS = 20
 /** Longer chunks are read in pieces: one may hold a thousand messages. */
@@ -19,12 +24,17 @@ const PIECE_BYTES = 16_384
  */
 const WAITING_BYTES = PIECE_BYTES
 const CHUNK_BYTES = 64
+/** The same for a source of a server that does not wait: a socket would deliver 2 MiB in one turn. */
+const MAX_WAITING_BYTES = BYTES_PER_MS
 /** Paused sources of a server that continue in one turn: each delivers as much as its socket holds. */
 const RESUMED = 4
 
 /** One stream, pipe or response body that delivers messages of a server in chunks. */
 export interface ReadSource {
-  /** Reads a chunk in its turn. Returns false if the source must be paused; `resume` is called when it may continue. */
+  /**
+   * Reads a chunk in its turn. Returns false if the source must be paused; `resume` is called when it may continue, and
+   * may add all that its socket holds.
+   */
   add(chunk: Buffer): boolean
   /** Call when the source has ended or the rest is not needed. Resumes a paused source. */
   close(): void
@@ -51,8 +61,9 @@ export interface ServerReads {
  * Divides event-loop time among servers. One loop turn reads all readable sockets, so a server that floods many streams
  * would delay every caller. What is read in a turn is processed after its socket reads, in one batch, which keeps the
  * code in the processor's caches and saves a sixth of a call's CPU time. The server that has used the least time is read
- * first (start-time fair queueing). Beyond 1 ms the rest waits for later turns, and the sources of a server that waits
- * are paused once 16 KiB of them wait: of each no more waits than two reads of its socket. `now` is replaced only in tests.
+ * first (start-time fair queueing). Beyond 1 ms or 256 KiB the rest waits for later turns, and the sources of a server that
+ * waits are paused once 16 KiB of them wait: of each no more waits than two reads of its socket. `now` is replaced only in
+ * tests.
  */
 export interface ReadScheduler {
   /** Creates the scheduler of one server, for all its connections. `memory` counts a message that is read in steps. */
@@ -65,9 +76,15 @@ interface Following {
   readonly steps: () => Generator<void, void>
 }
 
+/** Read of a chunk of so many bytes, or other work. */
+interface Work {
+  readonly bytes: number
+  readonly run: () => void
+}
+
 interface ServerState {
   /** Reads of chunks that have arrived, and other work for the server, in order of arrival. */
-  readonly works: (() => void)[]
+  readonly works: Work[]
   /** Large message that is being read, and messages that wait for it. */
   reading: Generator<void, void> | null
   readonly following: Following[]
@@ -92,44 +109,57 @@ function* readCounted(memory: MemoryQuota, { bytes, steps }: Following): Generat
   if (isCounted) memory.release(bytes)
 }
 
-/** Does one step of what a server sent. */
-function takeStep(server: ServerState): void {
+/** Does one step of what a server sent. Returns the bytes of the chunk that it read. */
+function takeStep(server: ServerState): number {
   const next = server.reading ? undefined : server.following.shift()
   if (next) server.reading = readCounted(server.memory, next)
-  if (!server.reading) server.works.shift()?.()
-  else if (server.reading.next().done) server.reading = null
+  if (server.reading) {
+    if (server.reading.next().done) server.reading = null
+    return 0
+  }
+  const work = server.works.shift()
+  work?.run()
+  return work?.bytes ?? 0
 }
 
 /** Creates a source of a server: `schedule` queues the reads of its chunks. */
 function createSource(
   server: ServerState,
-  schedule: ServerReads['schedule'],
+  schedule: (work: Work) => void,
   read: (chunk: Buffer) => void,
   resume: () => void
 ): ReadSource {
   let isClosed = false
   let waiting = 0
-  const isPaused = () => server.paused.includes(resume)
+  let isResuming = false
+  const continueReading = () => {
+    isResuming = true
+    resume()
+    isResuming = false
+  }
+  const isPaused = () => server.paused.includes(continueReading)
   return {
     add(chunk) {
       for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
         const piece = chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk
         const bytes = piece.length + CHUNK_BYTES
         waiting += bytes
-        schedule(() => {
+        const run = () => {
           waiting -= bytes
           read(piece)
-        })
+        }
+        schedule({ bytes: piece.length, run })
       }
-      if (!server.isBehind || isClosed || waiting < WAITING_BYTES) return true
-      if (!isPaused()) server.paused.push(resume)
+      // undici copies all that the socket holds each time: it must not do so for a few chunks
+      if (isResuming || isClosed || waiting < (server.isBehind ? WAITING_BYTES : MAX_WAITING_BYTES)) return true
+      if (!isPaused()) server.paused.push(continueReading)
       return false
     },
     close() {
       isClosed = true
       if (!isPaused()) return
-      server.paused.splice(server.paused.indexOf(resume), 1)
-      resume()
+      server.paused.splice(server.paused.indexOf(continueReading), 1)
+      continueReading()
     }
   }
 }
@@ -140,6 +170,9 @@ export function createReadScheduler(now: () => number = () => performance.now())
   let virtual = 0
   let isScheduled = false
   let begun = 0
+  /** Milliseconds of this turn for which bytes count. */
+  let charged = 0
+  const clock = () => now() + charged
   /** True if the last turn took longer than its budget, with all that followed from what was read. */
   let wasLong = false
 
@@ -158,13 +191,13 @@ export function createReadScheduler(now: () => number = () => performance.now())
     const { paused } = server
     let at = begun
     while (hasWork(server) && at - begun <= SHARE_MS) {
-      takeStep(server)
-      at = now()
+      charged += takeStep(server) / BYTES_PER_MS
+      at = clock()
     }
     for (let resumed = 0; !hasWork(server) && paused.length > 0 && resumed < RESUMED; resumed++) {
       if (at - begun > SHARE_MS) break
       paused.shift()!()
-      at = now()
+      at = clock()
     }
     virtual = Math.max(virtual, server.due)
     server.due += Math.max(LEAST_MS, at - begun)
@@ -181,6 +214,7 @@ export function createReadScheduler(now: () => number = () => performance.now())
   }
   const runTurn = () => {
     isScheduled = false
+    charged = 0
     let at = now()
     begun = at
     const end = at + TURN_BUDGET_MS
@@ -215,7 +249,7 @@ export function createReadScheduler(now: () => number = () => performance.now())
         isBehind: false,
         due: 0
       }
-      const schedule = (work: () => void) => {
+      const schedule = (work: Work) => {
         if (server.works.push(work) > 1 || server.isActive) return
         server.due = Math.max(server.due, virtual - CREDIT_MS)
         server.isActive = true
@@ -223,7 +257,7 @@ export function createReadScheduler(now: () => number = () => performance.now())
         plan()
       }
       return {
-        schedule,
+        schedule: (run) => schedule({ bytes: 0, run }),
         readInSteps(bytes, steps) {
           const mustWait = server.reading !== null || server.following.length > 0
           if (mustWait || bytes >= MIN_SLICED_BYTES) server.following.push({ bytes, steps })
