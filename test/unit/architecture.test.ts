@@ -77,7 +77,12 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
  */
 const waysOut: Readonly<Record<string, readonly string[]>> = {
   undici: ['upstream/http/undici-parts.ts'],
-  'upstream/http/undici-parts.ts': ['upstream/http/egress.ts', 'upstream/http/closing-pool.ts'],
+  'upstream/http/undici-parts.ts': [
+    'upstream/http/egress.ts',
+    'upstream/http/closing-pool.ts',
+    'upstream/http/held-reads.ts'
+  ],
+  'upstream/http/held-reads.ts': ['upstream/http/egress.ts', 'upstream/http/closing-pool.ts'],
   'upstream/http/closing-pool.ts': ['upstream/http/pool.ts'],
   // for the names of statuses, to listen, and on the private sockets between workers
   'node:http': [

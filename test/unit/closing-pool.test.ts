@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { createClosingPool } from '../../src/upstream/http/closing-pool.ts'
 import { createHttpPool } from '../../src/upstream/http/pool.ts'
-import { egressOf } from '../egress.ts'
+import { connector, egressOf } from '../egress.ts'
 import { until } from '../until.ts'
 
 const CONNECTIONS = 60
@@ -21,7 +21,8 @@ test('a pool that is closed ends all idle connections, and one in use after its 
   t.after(() => server.close())
 
   const pool = createClosingPool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
-    connections: CONNECTIONS
+    connections: CONNECTIONS,
+    connect: connector
   })
   const read = async () => (await pool.request({ method: 'GET', path: '/' })).body.text()
   const answers = Array.from({ length: CONNECTIONS }, read)

@@ -1,12 +1,13 @@
 import type { Client, Pool as UndiciPool } from 'undici'
+import { HoldingPool, type HoldingPoolOptions } from './held-reads.ts'
 import { paceEnd, released } from './pace-end.ts'
-import { kClients, kClose, Pool } from './undici-parts.ts'
+import { kClients, kClose } from './undici-parts.ts'
 
 type CloseAll = () => Promise<unknown>
 
 /** Creates a pool that closes its idle connections with `paceEnd`. */
-export function createClosingPool(origin: string, options: UndiciPool.Options): UndiciPool {
-  const pool = new Pool(origin, options)
+export function createClosingPool(origin: string, options: HoldingPoolOptions): UndiciPool {
+  const pool = new HoldingPool(origin, options)
   const closeAll = (Reflect.get(pool, kClose) as CloseAll).bind(pool)
   // `close` destroys an idle connection too, but later, in one turn with all others
   const closeOne = (client: Client) => {

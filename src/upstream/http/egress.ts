@@ -11,6 +11,7 @@ import {
   reachableAddresses
 } from '../../domain/network/egress.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
+import { HoldingPool, type HoldingPoolOptions } from './held-reads.ts'
 import { Agent, buildConnector } from './undici-parts.ts'
 
 /** Address that the gateway itself listens on. */
@@ -167,7 +168,12 @@ export function createEgress(options: EgressOptions): Egress {
   const { connector } = createConnector(options, zoneOf, 'loopback', known.note)
   const createRoute = (innermost: AddressZone) => {
     const route = createConnector(options, zoneOf, innermost, () => {})
-    const agent = new Agent({ connect: route.connector, headersTimeout: connectMs, bodyTimeout: connectMs })
+    const agent = new Agent({
+      connect: route.connector,
+      headersTimeout: connectMs,
+      bodyTimeout: connectMs,
+      factory: (origin, options) => new HoldingPool(origin, options as HoldingPoolOptions)
+    })
     return { ...route, agent }
   }
   const routes = { public: createRoute('public'), private: createRoute('private'), loopback: createRoute('loopback') }

@@ -116,6 +116,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   #retryMs = DEFAULT_RETRY_MS
   #isSettled = false
   #isSent = false
+  #isReleased = false
 
   constructor(host: ExchangeHost, call: Call, id: string, resolve: Resolve, reject: Reject) {
     this.#host = host
@@ -132,20 +133,28 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     // `initialize` is the only request that must not be cancelled (mcp-proxy.md#cancellation-and-disconnect)
     const isCancellable = this.#host.isLegacy && this.#call.request.method !== 'initialize'
     if (this.#isSent && isCancellable) this.#host.cancel(this.id, failure.reason)
-    this.#fail(failure)
-    this.release()
+    this.#failAndRelease(failure)
   }
 
-  /** Closes the socket unless the response is complete, at once or in a later turn. */
+  /** Closes the socket unless the response is complete, at once or in a later turn: until then nothing is read. */
   release(): void {
     const abort = this.#abort
-    if (abort) paceEnd(() => abort(released))
+    if (!abort || this.#isReleased) return
+    this.#isReleased = true
+    paceEnd(() => abort(released))
+  }
+
+  #failAndRelease(failure: UpstreamFailure): void {
+    this.#resume = null
+    this.#fail(failure)
+    this.release()
   }
 
   onConnect(abort: (error?: Error) => void): void {
     // throwing here, unlike abort, keeps the socket usable for other requests
     if (this.#isSettled) throw released
     this.#abort = abort
+    this.#isReleased = false
     this.#isSent = true
   }
 
@@ -164,6 +173,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   }
 
   onData(chunk: Buffer): boolean {
+    if (this.#isReleased) return false
     if (this.#mode === 'json') this.#addJson(chunk)
     else if (this.#mode === 'stream') return this.#source!.add(chunk)
     else this.#discard(chunk)
@@ -292,13 +302,11 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   }
 
   #failTooLarge(): void {
-    this.#fail(new UpstreamFailure('too_large', `answered with more than ${this.#host.maxBytes} bytes`))
-    this.release()
+    this.#failAndRelease(new UpstreamFailure('too_large', `answered with more than ${this.#host.maxBytes} bytes`))
   }
 
   #failOverQuota(): void {
-    this.#fail(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
-    this.release()
+    this.#failAndRelease(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
   }
 
   #settle(): void {

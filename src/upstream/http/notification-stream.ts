@@ -126,6 +126,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
     },
     onHeaders(status, headers, readOn) {
       if (status < 200) return true
+      if (isClosed) return false
       resume = readOn
       if (status < 300 && /^text\/event-stream\b/i.test(headerOf(headers, 'content-type') ?? '')) {
         isOpen = true
@@ -137,7 +138,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
       }
       return true
     },
-    onData: source.add,
+    onData: (chunk) => !isClosed && source.add(chunk),
     onComplete: () => reads.schedule(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
     onError: (error) => reads.schedule(() => end(socketFailure(error, abort !== null)))
   }

@@ -133,7 +133,7 @@ export function openSseStream(options: SseStreamOptions): SseStream {
       if (status >= 300 || !isStream) fail(statusFailure(status, headers, hasCredential))
       return true
     },
-    onData: (chunk) => isEnded || source.add(chunk),
+    onData: (chunk) => !isEnded && source.add(chunk),
     onComplete: () => reads.schedule(() => fail(new UpstreamFailure('unreachable', 'event stream ended'))),
     onError: (error) => reads.schedule(() => fail(socketFailure(error, abort !== null)))
   }

@@ -19,12 +19,12 @@ const CREDIT_MS = 20
 /** Longer chunks are read in pieces: one may hold a thousand messages. */
 const PIECE_BYTES = 16_384
 /**
- * Bytes of a source that wait before it is paused, and what a chunk counts besides its bytes: to pause and to resume an
- * HTTP response copies what its socket holds, too much for chunks of one byte.
+ * Bytes of a source that wait before it is paused, and what a chunk counts besides its bytes: a message of one byte waits
+ * as a function.
  */
 const WAITING_BYTES = PIECE_BYTES
 const CHUNK_BYTES = 64
-/** The same for a source of a server that does not wait: a socket would deliver 2 MiB in one turn. */
+/** Bytes of all sources of a server from which it waits, in the turn in which they arrive. */
 const MAX_WAITING_BYTES = BYTES_PER_MS
 /** Paused sources of a server that continue in one turn: each delivers as much as its socket holds. */
 const RESUMED = 4
@@ -76,11 +76,8 @@ interface Following {
   readonly steps: () => Generator<void, void>
 }
 
-/** Read of a chunk of so many bytes, or other work. */
-interface Work {
-  readonly bytes: number
-  readonly run: () => void
-}
+/** Reads a chunk, or does other work. Returns the bytes of the chunk. */
+type Work = () => number
 
 interface ServerState {
   /** Reads of chunks that have arrived, and other work for the server, in order of arrival. */
@@ -90,6 +87,8 @@ interface ServerState {
   readonly following: Following[]
   readonly memory: MemoryQuota
   readonly paused: (() => void)[]
+  /** Bytes of chunks that wait. */
+  waiting: number
   /** True while it has a place in the turns. */
   isActive: boolean
   /** True while something of an earlier turn waits. */
@@ -117,9 +116,7 @@ function takeStep(server: ServerState): number {
     if (server.reading.next().done) server.reading = null
     return 0
   }
-  const work = server.works.shift()
-  work?.run()
-  return work?.bytes ?? 0
+  return server.works.shift()?.() ?? 0
 }
 
 /** Creates a source of a server: `schedule` queues the reads of its chunks. */
@@ -144,14 +141,17 @@ function createSource(
         const piece = chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk
         const bytes = piece.length + CHUNK_BYTES
         waiting += bytes
-        const run = () => {
+        server.waiting += bytes
+        schedule(() => {
           waiting -= bytes
+          server.waiting -= bytes
+          if (isClosed) return 0
           read(piece)
-        }
-        schedule({ bytes: piece.length, run })
+          return piece.length
+        })
       }
-      // undici copies all that the socket holds each time: it must not do so for a few chunks
-      if (isResuming || isClosed || waiting < (server.isBehind ? WAITING_BYTES : MAX_WAITING_BYTES)) return true
+      const mustWait = server.isBehind || server.waiting >= MAX_WAITING_BYTES
+      if (isResuming || isClosed || waiting < WAITING_BYTES || !mustWait) return true
       if (!isPaused()) server.paused.push(continueReading)
       return false
     },
@@ -245,6 +245,7 @@ export function createReadScheduler(now: () => number = () => performance.now())
         following: [],
         memory,
         paused: [],
+        waiting: 0,
         isActive: false,
         isBehind: false,
         due: 0
@@ -257,7 +258,11 @@ export function createReadScheduler(now: () => number = () => performance.now())
         plan()
       }
       return {
-        schedule: (run) => schedule({ bytes: 0, run }),
+        schedule: (work) =>
+          schedule(() => {
+            work()
+            return 0
+          }),
         readInSteps(bytes, steps) {
           const mustWait = server.reading !== null || server.following.length > 0
           if (mustWait || bytes >= MIN_SLICED_BYTES) server.following.push({ bytes, steps })
