@@ -87,6 +87,64 @@ for (const [framing, { version = '1.1', rest, isWhole }] of Object.entries(frami
         assert.equal(response.bytes, BODY.length)
       })
 
+for (const [ending, end] of Object.entries(ends))
+  test(`SR-C1 a server that ${ending} while the connection holds more of a response delivers all of it, or the request fails`, async (t) => {
+    let connection: Socket | undefined
+    const url = await startServer(t, `HTTP/1.1 200 OK\r\n${close}\r\n${BODY}`, (socket) => (connection = socket))
+    const response = hold(createPool(t, url))
+    await until('the body begins', () => response.bytes > 0 && connection !== undefined)
+    connection!.write('y'.repeat(50_000))
+    await delay(20)
+    assert.equal(response.bytes, BODY.length)
+    end(connection!)
+    await delay(20)
+    await until('the response ends', () => {
+      response.resume()
+      return response.outcome !== ''
+    })
+    if (ending === 'ends the connection')
+      assert.deepEqual([response.outcome, response.bytes], ['complete', BODY.length + 50_000])
+    else assert.match(response.outcome, /^error/)
+  })
+
+test('SR-C1 a response that goes on from within another one does no harm', async (t) => {
+  const length = 1_000_000
+  const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n${'x'.repeat(length)}`
+  const url = await startServer(t, answer, () => {})
+  const first = hold(createPool(t, url))
+  await until('the first body begins', () => first.bytes > 0)
+  let bytes = 0
+  await new Promise<void>((resolve, reject) =>
+    createPool(t, url).dispatch(
+      { path: '/', method: 'GET' },
+      {
+        onConnect: () => first.resume(),
+        onHeaders: (_status, _headers, resume) => {
+          first.resume()
+          resume()
+          return true
+        },
+        onData: (chunk) => {
+          bytes += chunk.length
+          first.resume()
+          return true
+        },
+        onComplete: () => {
+          first.resume()
+          resolve()
+        },
+        onError: reject
+      }
+    )
+  )
+  assert.equal(bytes, length)
+  await until('the first response ends', () => {
+    first.resume()
+    return first.outcome !== ''
+  })
+  assert.deepEqual([first.outcome, first.bytes], ['complete', length])
+})
+
 test('a connection whose response was held to its end serves the next request', async (t) => {
   const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
   const pool = createPool(t, await startServer(t, answer, () => {}))

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createReadScheduler, type ServerReads } from '../../src/upstream/transport/read-scheduler.ts'
+import { createReadScheduler, type ReadSource, type ServerReads } from '../../src/upstream/transport/read-scheduler.ts'
 import { until } from '../until.ts'
 
-const chunk = Buffer.alloc(1)
+/** Too long to be joined with the next. */
+const chunk = Buffer.alloc(4_096)
+const tiny = Buffer.alloc(1)
 const large = Buffer.alloc(16_384)
 
 /** Returns sources whose chunks take a given time, with what was read by turn of the event loop. */
@@ -111,15 +113,59 @@ test('SR-H3 sources of a server that is behind are paused, and go on a few at a 
   assert.equal(sources[0]!.add(large), true, 'nothing is behind any more')
 })
 
-test('SR-H3 a source of tiny chunks is paused for every few hundred of them, not for each', async () => {
+test('SR-H3 tiny chunks that arrive together wait and are read as a few pieces, in order', async () => {
+  const read: string[] = []
+  const reads = createReadScheduler().server()
+  const [one, other] = ['a', 'b'].map((name) =>
+    reads.open(
+      (bytes) => read.push(`${name}${bytes.toString()}`),
+      () => {}
+    )
+  ) as [ReadSource, ReadSource]
+  const text = Array.from({ length: 9_000 }, (_, index) => String.fromCharCode(97 + (index % 26))).join('')
+  for (const character of text) assert.equal(one.add(Buffer.from(character)), true)
+  const chunk = Buffer.from('kept')
+  other.add(chunk)
+  one.add(Buffer.from('1'))
+  reads.schedule(() => read.push('work'))
+  one.add(Buffer.from('2'))
+  chunk.fill(0)
+  await nextTurn()
+  assert.deepEqual(
+    read.splice(0, 3).map(({ length }) => length),
+    [4_097, 4_097, 809]
+  )
+  assert.deepEqual(read, ['b\0\0\0\0', 'a1', 'work', 'a2'], 'what is not joined is not copied')
+})
+
+test('SR-H3 a source of tiny chunks of a server that waits is paused once 16 KiB of them wait', async () => {
   const { server, open, turn } = setUp()
   const only = open(server(), 'x', 5)
   only.add(chunk)
   only.add(chunk)
   await turn()
   let accepted = 0
-  while (only.add(chunk)) accepted++
-  assert.ok(accepted > 200 && accepted < 1_000, String(accepted))
+  while (only.add(tiny)) accepted++
+  assert.ok(accepted > 10_000 && accepted < 17_000, String(accepted))
+})
+
+test('SR-H3 all sources of a server together wait for 256 KiB, and one for no more than the rest of its socket', async () => {
+  const { server, open } = setUp()
+  const [flooding, other] = [server(), server()]
+  const sources = Array.from({ length: 100 }, () => open(flooding, 'x', 0))
+  const accepted = sources.filter(({ add }) => add(large)).length
+  assert.ok(accepted > 10 && accepted < 17, String(accepted))
+  assert.equal(open(other, 'y', 0).add(large), true)
+})
+
+test('SR-H3 what waits of a source that is closed takes none of the time of the others', async () => {
+  const { server, open, turn } = setUp()
+  const only = server()
+  const [closed, next] = [open(only, 'c', 0), open(only, 'n', 0)]
+  for (let sent = 0; sent < 15; sent++) closed.add(large)
+  for (let sent = 0; sent < 15; sent++) next.add(large)
+  closed.close()
+  assert.equal(await turn(), 'n'.repeat(15))
 })
 
 test('SR-H3 of a server whose bytes take no time to parse, 256 KiB are read in a turn', async () => {

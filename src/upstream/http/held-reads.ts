@@ -20,6 +20,18 @@ function makeHoldable(socket: Socket): void {
   }
 }
 
+const CUT = 'the connection was reset before the end of the response'
+
+function parse<T>(handle: () => T): T {
+  const was = isParsing
+  isParsing = true
+  try {
+    return handle()
+  } finally {
+    isParsing = was
+  }
+}
+
 /** Handler that undici sees. It never pauses the parser, but holds the connection instead. */
 class HeldResponse implements Dispatcher.DispatchHandler {
   readonly #handler: Dispatcher.DispatchHandler
@@ -30,38 +42,33 @@ class HeldResponse implements Dispatcher.DispatchHandler {
   }
 
   onConnect(abort: (error?: Error) => void): void {
-    this.#handler.onConnect?.(abort)
+    parse(() => this.#handler.onConnect?.(abort))
   }
 
   onHeaders(status: number, headers: Buffer[], _resume: () => void, text: string): boolean {
     this.#socket = lastRead
-    this.#parse(() => this.#handler.onHeaders!(status, headers, this.#release, text))
-    return true
+    return this.#hold(parse(() => this.#handler.onHeaders!(status, headers, this.#release, text)))
   }
 
   onData(chunk: Buffer): boolean {
-    this.#parse(() => this.#handler.onData!(chunk))
-    return true
+    return this.#hold(parse(() => this.#handler.onData!(chunk)))
   }
 
   onComplete(trailers: string[]): void {
-    this.#forget()
-    this.#handler.onComplete?.(trailers)
+    // for undici a reset ends a response of unknown length, also while some of it is held
+    const isCut = this.#forget() && this.#socket!.destroyed && this.#socket!.readableLength > 0
+    parse(() => (isCut ? this.#handler.onError?.(new Error(CUT)) : this.#handler.onComplete?.(trailers)))
   }
 
   onError(error: Error): void {
     this.#forget()
-    this.#handler.onError?.(error)
+    parse(() => this.#handler.onError?.(error))
   }
 
-  /** Holds the connection if the handler wants no more for now. */
-  #parse(handle: () => boolean): void {
-    isParsing = true
-    try {
-      if (handle() === false && this.#socket) holders.set(this.#socket, this)
-    } finally {
-      isParsing = false
-    }
+  /** Holds the connection if the handler wants no more for now. Returns true: undici is to go on. */
+  #hold(goesOn: boolean): true {
+    if (goesOn === false && this.#socket) holders.set(this.#socket, this)
+    return true
   }
 
   #forget(): boolean {

@@ -18,12 +18,11 @@ const BYTES_PER_MS = 262_144
 const CREDIT_MS = 20
 /** Longer chunks are read in pieces: one may hold a thousand messages. */
 const PIECE_BYTES = 16_384
-/**
- * Bytes of a source that wait before it is paused, and what a chunk counts besides its bytes: a message of one byte waits
- * as a function.
- */
+/** Bytes of a source that wait before it is paused, and what a piece counts besides its bytes. */
 const WAITING_BYTES = PIECE_BYTES
 const CHUNK_BYTES = 64
+/** Short chunks that arrive together are joined up to this length: thousands of one byte would take 250 bytes each. */
+const JOINED_BYTES = 4_096
 /** Bytes of all sources of a server from which it waits, in the turn in which they arrive. */
 const MAX_WAITING_BYTES = BYTES_PER_MS
 /** Paused sources of a server that continue in one turn: each delivers as much as its socket holds. */
@@ -119,6 +118,27 @@ function takeStep(server: ServerState): number {
   return server.works.shift()?.() ?? 0
 }
 
+/** Chunks of a source that wait together. */
+interface Piece {
+  data: Buffer
+  /** Memory of its own, once something has been appended. */
+  block: Buffer | null
+  readonly work: Work
+}
+
+/** Appends a copy of a short chunk to a piece. Returns false if it has no room. */
+function appendTo(piece: Piece, chunk: Buffer): boolean {
+  const { data } = piece
+  const length = data.length + chunk.length
+  if (length > JOINED_BYTES) return false
+  const block = piece.block ?? Buffer.allocUnsafe(JOINED_BYTES)
+  if (!piece.block) data.copy(block)
+  piece.block = block
+  chunk.copy(block, data.length)
+  piece.data = block.subarray(0, length)
+  return true
+}
+
 /** Creates a source of a server: `schedule` queues the reads of its chunks. */
 function createSource(
   server: ServerState,
@@ -129,35 +149,49 @@ function createSource(
   let isClosed = false
   let waiting = 0
   let isResuming = false
+  let isPaused = false
+  let last: Piece | null = null
+  const count = (bytes: number) => {
+    waiting += bytes
+    server.waiting += bytes
+  }
   const continueReading = () => {
+    isPaused = false
     isResuming = true
     resume()
     isResuming = false
   }
-  const isPaused = () => server.paused.includes(continueReading)
+  const addPiece = (data: Buffer) => {
+    const work = () => {
+      if (last === piece) last = null
+      const { data } = piece
+      count(-data.length - CHUNK_BYTES)
+      if (isClosed) return 0
+      read(data)
+      return data.length
+    }
+    const piece: Piece = { data, block: null, work }
+    last = piece
+    count(data.length + CHUNK_BYTES)
+    schedule(work)
+  }
   return {
     add(chunk) {
-      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
-        const piece = chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk
-        const bytes = piece.length + CHUNK_BYTES
-        waiting += bytes
-        server.waiting += bytes
-        schedule(() => {
-          waiting -= bytes
-          server.waiting -= bytes
-          if (isClosed) return 0
-          read(piece)
-          return piece.length
-        })
-      }
+      // behind other work of the server it would overtake that
+      const isJoined = last !== null && server.works.at(-1) === last.work && appendTo(last, chunk)
+      if (isJoined) count(chunk.length)
+      else
+        for (let at = 0; at < chunk.length; at += PIECE_BYTES)
+          addPiece(chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk)
       const mustWait = server.isBehind || server.waiting >= MAX_WAITING_BYTES
       if (isResuming || isClosed || waiting < WAITING_BYTES || !mustWait) return true
-      if (!isPaused()) server.paused.push(continueReading)
+      if (!isPaused) server.paused.push(continueReading)
+      isPaused = true
       return false
     },
     close() {
       isClosed = true
-      if (!isPaused()) return
+      if (!isPaused) return
       server.paused.splice(server.paused.indexOf(continueReading), 1)
       continueReading()
     }
