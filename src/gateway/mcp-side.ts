@@ -89,7 +89,8 @@ export function createMcpSide(
       onRequest(approval, { args = '{}', item, secrets }) {
         events.publish('approvals', 'audit')
         tellApprovers?.(approval, shownArguments(args, redactorOf(item.server), secrets?.names))
-      }
+      },
+      onUse: () => events.publish('approvals')
     }),
     waits: createApprovalWaits(registry.approvals),
     tasks: registry.approvalTasks,

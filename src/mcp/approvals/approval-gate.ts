@@ -52,6 +52,8 @@ export interface ApprovalGateOptions {
   readonly store: Pick<Approvals, 'use' | 'request'>
   /** Called for each new request; must neither throw nor block. */
   readonly onRequest: (approval: StoredApproval, ask: Ask) => void
+  /** Called when a yes was used. */
+  readonly onUse: () => void
 }
 
 /** Returns the settings of a rule that asks, with the defaults of absent members. */
@@ -107,9 +109,12 @@ function requestOf(
   }
 }
 
-export function createApprovalGate({ store, onRequest }: ApprovalGateOptions): ApprovalGate {
+export function createApprovalGate({ store, onRequest, onUse }: ApprovalGateOptions): ApprovalGate {
   const admit = async (request: ApprovalRequest, ask: Ask): Promise<GateAnswer> => {
-    if (await store.use(request)) return { kind: 'run' }
+    if (await store.use(request)) {
+      onUse()
+      return { kind: 'run' }
+    }
     const found = await store.request(request)
     if (typeof found === 'string') return { kind: 'refused', text: limitTexts[found] }
     const { approval, isNew } = found
