@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { createBoundedFetch } from '../../src/upstream/oauth/bounded-fetch.ts'
-import { HoldingPool } from '../../src/upstream/http/held-reads.ts'
+import { HoldingPool } from '../../src/upstream/http/holding-pool.ts'
 import { buildConnector } from '../../src/upstream/http/undici-parts.ts'
 import { egressOf } from '../egress.ts'
 import { until } from '../until.ts'
@@ -13,7 +13,7 @@ import { until } from '../until.ts'
 const BODY = 'data: x\n\n'.repeat(20)
 const chunked = `transfer-encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}\r\n`
 const close = 'connection: close\r\n'
-/** What follows the status line, by the way in which a response tells where it ends, and whether it is whole. */
+/** Responses by the way in which they tell where they end: the text after the status line, and whether it is whole. */
 const framings: Record<string, { readonly version?: '1.0'; readonly rest: string; readonly isWhole: boolean }> = {
   'until the end of the connection': { rest: `${close}\r\n${BODY}`, isWhole: true },
   'of HTTP/1.0': { version: '1.0', rest: `\r\n${BODY}`, isWhole: true },
@@ -71,7 +71,7 @@ function hold(pool: Dispatcher) {
 for (const [framing, { version = '1.1', rest, isWhole }] of Object.entries(framings))
   for (const [ending, end] of Object.entries(ends))
     for (const order of ['before', 'after'])
-      test(`SR-C1 a server that ${ending} of a held response ${framing} ends the response, resumed ${order} that`, async (t) => {
+      test(`a server that ${ending} of a held response ${framing} ends the response, resumed ${order} that`, async (t) => {
         let connection: Socket | undefined
         const url = await startServer(t, `HTTP/${version} 200 OK\r\n${rest}`, (socket) => (connection = socket))
         const response = hold(createPool(t, url))
@@ -88,7 +88,7 @@ for (const [framing, { version = '1.1', rest, isWhole }] of Object.entries(frami
       })
 
 for (const [ending, end] of Object.entries(ends))
-  test(`SR-C1 a server that ${ending} while the connection holds more of a response delivers all of it, or the request fails`, async (t) => {
+  test(`a server that ${ending} while the connection holds more of a response delivers all of it, or the request fails`, async (t) => {
     let connection: Socket | undefined
     const url = await startServer(t, `HTTP/1.1 200 OK\r\n${close}\r\n${BODY}`, (socket) => (connection = socket))
     const response = hold(createPool(t, url))
@@ -107,7 +107,7 @@ for (const [ending, end] of Object.entries(ends))
     else assert.match(response.outcome, /^error/)
   })
 
-test('SR-C1 a response that goes on from within another one does no harm', async (t) => {
+test('a response that goes on from within another one does no harm', async (t) => {
   const length = 1_000_000
   const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n${'x'.repeat(length)}`
   const url = await startServer(t, answer, () => {})
@@ -172,7 +172,7 @@ test('a held response delivers no more than its connection holds, and all of it 
   assert.deepEqual([response.outcome, response.bytes], ['complete', length])
 })
 
-test('SR-C1 a document of OAuth that ends its connection while it is not read on does no harm', async (t) => {
+test('a document of OAuth that ends its connection while it is not read on does no harm', async (t) => {
   const document = JSON.stringify({ text: 'x'.repeat(200_000) })
   const url = await startServer(t, `HTTP/1.1 200 OK\r\n${close}\r\n${document}`, (socket) => socket.end())
   const egress = egressOf()

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
-import { HoldingPool } from '../../src/upstream/http/held-reads.ts'
+import { HoldingPool } from '../../src/upstream/http/holding-pool.ts'
 import { createReadScheduler } from '../../src/upstream/transport/read-scheduler.ts'
 import { connector } from '../egress.ts'
 

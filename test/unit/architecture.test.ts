@@ -80,9 +80,9 @@ const waysOut: Readonly<Record<string, readonly string[]>> = {
   'upstream/http/undici-parts.ts': [
     'upstream/http/egress.ts',
     'upstream/http/closing-pool.ts',
-    'upstream/http/held-reads.ts'
+    'upstream/http/holding-pool.ts'
   ],
-  'upstream/http/held-reads.ts': ['upstream/http/egress.ts', 'upstream/http/closing-pool.ts'],
+  'upstream/http/holding-pool.ts': ['upstream/http/egress.ts', 'upstream/http/closing-pool.ts'],
   'upstream/http/closing-pool.ts': ['upstream/http/pool.ts'],
   // for the names of statuses, to listen, and on the private sockets between workers
   'node:http': [

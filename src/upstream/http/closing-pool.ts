@@ -1,5 +1,5 @@
 import type { Client, Pool as UndiciPool } from 'undici'
-import { HoldingPool, type HoldingPoolOptions } from './held-reads.ts'
+import { HoldingPool, type HoldingPoolOptions } from './holding-pool.ts'
 import { paceEnd, released } from './pace-end.ts'
 import { kClients, kClose } from './undici-parts.ts'
 

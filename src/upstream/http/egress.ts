@@ -11,7 +11,7 @@ import {
   reachableAddresses
 } from '../../domain/network/egress.ts'
 import { UpstreamFailure } from '../../protocol/upstream-failure.ts'
-import { HoldingPool, type HoldingPoolOptions } from './held-reads.ts'
+import { HoldingPool, type HoldingPoolOptions } from './holding-pool.ts'
 import { Agent, buildConnector } from './undici-parts.ts'
 
 /** Address that the gateway itself listens on. */

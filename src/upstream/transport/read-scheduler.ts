@@ -23,7 +23,7 @@ const WAITING_BYTES = PIECE_BYTES
 const CHUNK_BYTES = 64
 /** Short chunks that arrive together are joined up to this length: thousands of one byte would take 250 bytes each. */
 const JOINED_BYTES = 4_096
-/** Bytes of all sources of a server from which it waits, in the turn in which they arrive. */
+/** Bytes of all sources of a server that may wait in the turn in which they arrive: one socket would deliver 2 MiB. */
 const MAX_WAITING_BYTES = BYTES_PER_MS
 /** Paused sources of a server that continue in one turn: each delivers as much as its socket holds. */
 const RESUMED = 4
@@ -177,6 +177,7 @@ function createSource(
   }
   return {
     add(chunk) {
+      if (isClosed) return true
       // behind other work of the server it would overtake that
       const isJoined = last !== null && server.works.at(-1) === last.work && appendTo(last, chunk)
       if (isJoined) count(chunk.length)
@@ -184,7 +185,7 @@ function createSource(
         for (let at = 0; at < chunk.length; at += PIECE_BYTES)
           addPiece(chunk.length > PIECE_BYTES ? chunk.subarray(at, at + PIECE_BYTES) : chunk)
       const mustWait = server.isBehind || server.waiting >= MAX_WAITING_BYTES
-      if (isResuming || isClosed || waiting < WAITING_BYTES || !mustWait) return true
+      if (isResuming || waiting < WAITING_BYTES || !mustWait) return true
       if (!isPaused) server.paused.push(continueReading)
       isPaused = true
       return false
