@@ -19,6 +19,7 @@ import { readUpstream } from './discovery/read-upstream.ts'
 import { redactFailure, UpstreamFailure } from '../protocol/upstream-failure.ts'
 import { createBoundedFetch } from './oauth/bounded-fetch.ts'
 import { createOAuthHttp, type OAuthHttpFor } from './oauth/oauth-http.ts'
+import { answersSent } from './transport/inbound-requests.ts'
 import { createReadScheduler } from './transport/read-scheduler.ts'
 import { createSlotPool, type SlotPool } from './sessions/slot-pool.ts'
 import { createChildRegistry } from './stdio/child-registry.ts'
@@ -229,6 +230,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
     kill: () => children.killAll(),
     async close() {
+      await answersSent()
       upstreams.close()
       deadlines.close()
       egress.close()

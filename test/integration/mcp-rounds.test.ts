@@ -16,6 +16,8 @@ import {
   modernHeaders,
   readAnswer
 } from './mcp-helpers.ts'
+import { InboundRequests } from '../../src/upstream/transport/inbound-requests.ts'
+import { Payload } from '../../src/json/payload.ts'
 import { until } from '../until.ts'
 
 /** Registers a legacy upstream whose tool `script` is controlled by the test. */
@@ -265,6 +267,23 @@ test('calls that wait for their callers end with their group, and with the gatew
   assert.deepEqual(scripted.answered('global')!.result, { action: 'cancel' })
   assert.equal(scripted.answered('model')!.error?.['code'], -32603)
   await until('the calls are cancelled', () => scripted.sent('notifications/cancelled').length === 3)
+})
+
+test('answers to servers are sent before the gateway closes, however many wait for their turn', async (t) => {
+  const mcp = await startMcp(t)
+  const scripted = await addScripted(t, mcp)
+  await startParkedCall(mcp, scripted, { id: 'last', ...elicit })
+  let replies = 0
+  const busy = new InboundRequests(1_000, () => {
+    replies++
+    for (const end = performance.now() + 1; performance.now() < end;);
+  })
+  for (let asked = 0; asked < 200; asked++)
+    void busy.handle(String(asked), 'roots/list', '{}', async () => ({ kind: 'result', body: Payload.of('{}') }))
+  await mcp.app.close()
+  assert.equal(replies, 200)
+  await until('the answer arrives', () => scripted.answered('last') !== undefined)
+  assert.deepEqual(scripted.answered('last')!.result, { action: 'cancel' })
 })
 
 test('a call that waits for its caller holds up no other call of the same principal', async (t) => {

@@ -211,9 +211,9 @@ class OpenConnection implements HttpConnection {
     }
   }
 
-  /** Posts an answer or a notification. */
+  /** Posts an answer or a notification. Answers may have waited for their turn while the session ended. */
   #post(body: string, isAnswer: boolean): void {
-    if (this.closed || this.#posting >= MAX_POSTING) return
+    if ((this.closed && !isAnswer) || this.#posting >= MAX_POSTING) return
     this.#posting++
     const options = { timeoutMs: REPLY_TIMEOUT_MS, isAnswer }
     const posted = this.#context.pool.message('POST', this.#headers, body, options)

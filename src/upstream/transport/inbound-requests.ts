@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { members, valueOf } from '../../json/json.ts'
 import { Payload } from '../../json/payload.ts'
 import { createPacedWork, type PacedWork } from '../../lib/paced-work.ts'
@@ -29,6 +30,16 @@ interface Paces {
 }
 
 const ofProcess: Paces = { handled: createPacedWork(0.25), fixed: createPacedWork(0.25) }
+
+/**
+ * Resolves once the answers of all handlers that have ended were sent, on all connections. Call it before connections are
+ * closed: an answer that waits for its turn would be lost.
+ */
+export async function answersSent(): Promise<void> {
+  // behind the promises of handlers that have just ended
+  await nextTurn()
+  await new Promise<void>(ofProcess.handled)
+}
 
 const pong: Answer = { kind: 'result', body: Payload.of('{}') }
 const internalError = errorAnswer(-32603, 'Internal error')
