@@ -228,7 +228,7 @@ async function useYes(trx: Db, request: ApprovalRequest): Promise<StoredApproval
   return fromRow(row)
 }
 
-/** Creates the store. `shouldNotify`: other processes are told of decisions. */
+/** Creates the store. `shouldNotify`: other processes are told of decisions and uses. */
 export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean): Approvals {
   const notify = (trx: Db, id: string) =>
     shouldNotify ? sql`select pg_notify(${APPROVALS_CHANNEL}, ${id})`.execute(trx) : undefined
@@ -255,7 +255,14 @@ export function createApprovals(db: Db, keys: MasterKeys, shouldNotify: boolean)
       .executeTakeFirstOrThrow()
   }
   return {
-    use: (request) => withErrorTranslation(() => db.transaction().execute((trx) => useYes(trx, request))),
+    use: (request) =>
+      withErrorTranslation(() =>
+        db.transaction().execute(async (trx) => {
+          const approval = await useYes(trx, request)
+          if (approval) await notify(trx, approval.id)
+          return approval
+        })
+      ),
     request: (request) =>
       withErrorTranslation(async () => {
         // a client that repeats its call needs no lock
