@@ -132,10 +132,29 @@ test('SR-H3 tiny chunks that arrive together wait and are read as a few pieces, 
   chunk.fill(0)
   await nextTurn()
   assert.deepEqual(
-    read.splice(0, 3).map(({ length }) => length),
-    [4_097, 4_097, 809]
+    read.splice(0, 9).map(({ length }) => length),
+    [...Array.from({ length: 8 }, () => 1_025), 809],
+    'each after the name of its source'
   )
   assert.deepEqual(read, ['b\0\0\0\0', 'a1', 'work', 'a2'], 'what is not joined is not copied')
+})
+
+test('SR-H3 chunks that arrive together take little memory of their own, whatever their length', async () => {
+  for (const length of [1, 128, 129, 1_000, 2_000]) {
+    const chunks = Array.from({ length: 400 }, () => Buffer.alloc(length, 'c'))
+    const read: Buffer[] = []
+    const source = createReadScheduler()
+      .server()
+      .open(
+        (bytes) => read.push(bytes),
+        () => {}
+      )
+    for (const chunk of chunks) source.add(chunk)
+    const given = new Set<unknown>(chunks.map(({ buffer }) => buffer))
+    while (Buffer.concat(read).length < 400 * length) await nextTurn()
+    const own = new Set(read.map(({ buffer }) => buffer).filter((buffer) => !given.has(buffer)))
+    assert.ok(own.size <= 12, `${own.size} blocks of memory for 400 chunks of ${length} bytes`)
+  }
 })
 
 test('SR-H3 a source of tiny chunks of a server that waits is paused once 16 KiB of them wait', async () => {

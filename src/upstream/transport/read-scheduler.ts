@@ -21,8 +21,12 @@ const PIECE_BYTES = 16_384
 /** Bytes of a source that wait before it is paused, and what a piece counts besides its bytes. */
 const WAITING_BYTES = PIECE_BYTES
 const CHUNK_BYTES = 64
-/** Short chunks that arrive together are joined up to this length: thousands of one byte would take 250 bytes each. */
-const JOINED_BYTES = 4_096
+/**
+ * Chunks up to this length that arrive together are joined: thousands of one byte would take 250 bytes each. A block of
+ * `JOINED_BYTES` comes from Node's pool; memory of its own costs several microseconds and counts as external memory.
+ */
+const SHORT_BYTES = 128
+const JOINED_BYTES = 1_024
 /** Bytes of all sources of a server that may wait in the turn in which they arrive: one socket would deliver 2 MiB. */
 const MAX_WAITING_BYTES = BYTES_PER_MS
 /** Paused sources of a server that continue in one turn: each delivers as much as its socket holds. */
@@ -121,21 +125,24 @@ function takeStep(server: ServerState): number {
 /** Chunks of a source that wait together. */
 interface Piece {
   data: Buffer
-  /** Memory of its own, once something has been appended. */
-  block: Buffer | null
+  length: number
+  /** Whether `data` is a block with room after the first `length` bytes. */
+  isBlock: boolean
   readonly work: Work
 }
 
 /** Appends a copy of a short chunk to a piece. Returns false if it has no room. */
 function appendTo(piece: Piece, chunk: Buffer): boolean {
-  const { data } = piece
-  const length = data.length + chunk.length
-  if (length > JOINED_BYTES) return false
-  const block = piece.block ?? Buffer.allocUnsafe(JOINED_BYTES)
-  if (!piece.block) data.copy(block)
-  piece.block = block
-  chunk.copy(block, data.length)
-  piece.data = block.subarray(0, length)
+  const length = piece.length + chunk.length
+  if (chunk.length > SHORT_BYTES || length > JOINED_BYTES) return false
+  if (!piece.isBlock) {
+    const block = Buffer.allocUnsafe(JOINED_BYTES)
+    piece.data.copy(block)
+    piece.data = block
+    piece.isBlock = true
+  }
+  chunk.copy(piece.data, piece.length)
+  piece.length = length
   return true
 }
 
@@ -164,13 +171,13 @@ function createSource(
   const addPiece = (data: Buffer) => {
     const work = () => {
       if (last === piece) last = null
-      const { data } = piece
-      count(-data.length - CHUNK_BYTES)
+      const { data, length, isBlock } = piece
+      count(-length - CHUNK_BYTES)
       if (isClosed) return 0
-      read(data)
-      return data.length
+      read(isBlock ? data.subarray(0, length) : data)
+      return length
     }
-    const piece: Piece = { data, block: null, work }
+    const piece: Piece = { data, length: data.length, isBlock: false, work }
     last = piece
     count(data.length + CHUNK_BYTES)
     schedule(work)
