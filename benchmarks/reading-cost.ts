@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { readJoined } from '../src/json/buffer-list.ts'
-import { scanBuffer } from '../src/json/scan.ts'
+import { scanBuffers } from '../src/json/scan.ts'
 import { complete } from '../src/lib/time-slice.ts'
 import { checkSteps, quickResultSteps } from '../src/upstream/transport/message.ts'
 import { createScreen } from '../src/upstream/transport/result-secrets.ts'
@@ -106,7 +106,7 @@ export function readingCosts(
     // a separate buffer each, as sockets deliver them
     Buffer.from(whole.subarray(i * CHUNK, (i + 1) * CHUNK))
   )
-  const bytes = scanBuffer.subarray(0, whole.length)
+  const bytes = scanBuffers[0]!.subarray(0, whole.length)
   whole.copy(bytes)
   const screens = secrets.map((all) => createScreen({ mode: 'redact', secrets: () => all, onFound() {} }))
   const [now, checked, utf8, before, ...searches] = costs([

@@ -1,4 +1,4 @@
-import { scanBuffer } from './scan.ts'
+import { scanBuffers } from './scan.ts'
 
 /** Bytes in several buffers, as received: concatenating a large answer costs more than relaying it. */
 export type BufferList = readonly Buffer[]
@@ -124,8 +124,8 @@ export class BufferCollector {
   }
 }
 
-/** True while a text in the scratch memory is read, which may take several turns of the event loop. */
-let isScratchHeld = false
+/** True for each scratch memory while a text in it is read, which may take several turns of the event loop. */
+const isScratchHeld = scanBuffers.map(() => false)
 
 /** Bytes copied in one step: some tenths of a millisecond, page faults included. */
 const COPY_STEP_BYTES = 262_144
@@ -143,25 +143,27 @@ export function* copySteps(buffers: BufferList, into: Buffer): Generator<void, v
   }
 }
 
-/** Returns a buffer of that length, and whether it is in the scratch memory. */
-function openJoined(length: number): [bytes: Buffer, isScratch: boolean] {
-  const isScratch = !isScratchHeld && length <= scanBuffer.length
-  return [isScratch ? scanBuffer.subarray(0, length) : Buffer.allocUnsafe(length), isScratch]
+/** Returns a buffer of that length, and the index of the scratch memory that it is in; -1 if it has memory of its own. */
+function openJoined(length: number): [bytes: Buffer, scratch: number] {
+  // the smallest that is large enough, or none: a text of 10 kB does not wait for one of 10 MB, nor hold its memory
+  const scratch = scanBuffers.findIndex((memory) => length <= memory.length)
+  if (scratch < 0 || isScratchHeld[scratch]) return [Buffer.allocUnsafe(length), -1]
+  return [scanBuffers[scratch]!.subarray(0, length), scratch]
 }
 
 /**
- * Reads bytes in one buffer, which is valid until `read` has completed. Several buffers are copied, in steps: up to 4 MiB
+ * Reads bytes in one buffer, which is valid until `read` has completed. Several buffers are copied, in steps: up to 16 MiB
  * into shared scratch memory, since allocating a buffer of this size costs a page fault for each 4 KiB, and garbage
- * collection. The generator must be run to its end.
+ * collection: V8 marks the whole heap once buffers have grown by 64 MiB. The generator must be run to its end.
  */
 export function* readJoined<T>(buffers: BufferList, read: (bytes: Buffer) => Generator<void, T>): Generator<void, T> {
   if (buffers.length === 1) return yield* read(buffers[0]!)
-  const [bytes, isScratch] = openJoined(totalLength(buffers))
-  if (isScratch) isScratchHeld = true
+  const [bytes, scratch] = openJoined(totalLength(buffers))
+  if (scratch >= 0) isScratchHeld[scratch] = true
   try {
     yield* copySteps(buffers, bytes)
     return yield* read(bytes)
   } finally {
-    if (isScratch) isScratchHeld = false
+    if (scratch >= 0) isScratchHeld[scratch] = false
   }
 }

@@ -223,7 +223,7 @@ function* skipLoosely(bytes: Buffer, at: number, limits: ByteLimits): Generator<
 
 /**
  * Does the same as `skipValue` of `json.ts` on bytes, for answers too large to convert to a string: for 1 MB the string
- * alone costs 0.7 ms, this function 0.1 ms (many escapes, in `scanBuffer`) to 1 ms (many escapes, elsewhere). Yields
+ * alone costs 0.7 ms, this function 0.1 ms (many escapes, in `scanBuffers`) to 1 ms (many escapes, elsewhere). Yields
  * after each few thousand elements, since a million of them take tens of milliseconds; loosely, after each 64 KiB.
  * Throws JsonError.
  */

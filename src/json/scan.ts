@@ -8,12 +8,15 @@ interface ScanExports {
   endOfString(at: number, end: number): number
 }
 
-/** Size of `scanBuffer`. */
-const SCAN_BUFFER_BYTES = 4_194_304
-/** Start of the buffer for parts of texts outside `scanBuffer`, after the bytes that `check` overwrites. */
-const PART_START = SCAN_BUFFER_BYTES + BLOCK
+/** Sizes of `scanBuffers`. */
+const SCAN_BUFFER_BYTES = [4_194_304, 16_777_216] as const
+/** Bytes after each buffer, which `check` overwrites. */
+const GAP_BYTES = BLOCK
+const LARGE_START = SCAN_BUFFER_BYTES[0] + GAP_BYTES
+/** Start of the buffer for parts of texts outside `scanBuffers`. */
+const PART_START = LARGE_START + SCAN_BUFFER_BYTES[1] + GAP_BYTES
 const PART_BYTES = 32_768
-const PAGES = (SCAN_BUFFER_BYTES + 65_536) / 65_536
+const PAGES = Math.ceil((PART_START + PART_BYTES + GAP_BYTES) / 65_536)
 
 /** Part of the `WebAssembly` global, which the types of Node.js lack. */
 interface Engine {
@@ -35,12 +38,15 @@ const scan = load()
 const memory = scan?.memory.buffer
 const bytesOfPart = memory && Buffer.from(memory, PART_START, PART_BYTES)
 
-/** WebAssembly memory for a text that is scanned without a copy: one text at a time, only during its parse. */
-export const scanBuffer: Buffer = memory
-  ? Buffer.from(memory, 0, SCAN_BUFFER_BYTES)
-  : Buffer.allocUnsafeSlow(SCAN_BUFFER_BYTES)
+/**
+ * WebAssembly memory for texts that are scanned without a copy, the smallest first. Each holds one text at a time, only
+ * during its parse. Pages that no text has reached take no memory.
+ */
+export const scanBuffers: readonly Buffer[] = SCAN_BUFFER_BYTES.map((bytes, index) =>
+  memory ? Buffer.from(memory, index === 0 ? 0 : LARGE_START, bytes) : Buffer.allocUnsafeSlow(bytes)
+)
 
-/** Tests if the bytes are in `scanBuffer`, as `scanEndOfString` requires. */
+/** Tests if the bytes are in one of `scanBuffers`, as `scanEndOfString` requires. */
 export const isInScanBuffer = (bytes: Buffer): boolean => bytes.buffer === memory
 
 function scanParts(bytes: Buffer): number {
@@ -69,7 +75,7 @@ export function scanText(bytes: Buffer): number {
 
 /**
  * Returns the offset after the string that contains `at`; -1 if the string does not end before `limit`. `at` must not
- * be inside an escape, and the bytes must be in `scanBuffer`.
+ * be inside an escape, and the bytes must be in one of `scanBuffers`.
  */
 export function scanEndOfString({ byteOffset }: Buffer, at: number, limit: number): number {
   const end = scan!.endOfString(byteOffset + at, byteOffset + limit)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { characterSteps, HAS_LONE_SURROGATES, textSteps } from '../../src/json/text.ts'
 import { FOUND_SUSPECT } from '../../src/json/scan-module.ts'
-import { isInScanBuffer, scanBuffer, scanText } from '../../src/json/scan.ts'
+import { isInScanBuffer, scanBuffers, scanText } from '../../src/json/scan.ts'
 import { checkJson, JsonError } from '../../src/json/json.ts'
 import { skipValueSteps } from '../../src/json/bytes.ts'
 import { complete } from '../../src/lib/time-slice.ts'
@@ -33,11 +33,12 @@ const parses = (text: string): boolean => {
   }
 }
 
-/** Puts the bytes into `scanBuffer` between two other texts that must not be read. */
+/** Puts the bytes into one of `scanBuffers`, between two other texts that must not be read. */
 function inRoom(bytes: Buffer, before: number): Buffer {
-  scanBuffer.fill('\\u"\u0001', 0, before + bytes.length + 200)
-  scanBuffer.set(bytes, before)
-  return scanBuffer.subarray(before, before + bytes.length)
+  const memory = scanBuffers[before % 2]!
+  memory.fill('\\u"\u0001', 0, before + bytes.length + 200)
+  memory.set(bytes, before)
+  return memory.subarray(before, before + bytes.length)
 }
 
 const good = [

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { membersOfBytes } from '../../src/json/bytes.ts'
 import { complete } from '../../src/lib/time-slice.ts'
 import { Payload } from '../../src/json/payload.ts'
+import { scanText } from '../../src/json/scan.ts'
 import { BufferCollector, readJoined, sliceBuffers, includesText } from '../../src/json/buffer-list.ts'
 import { holds } from './property.ts'
 
@@ -57,6 +58,31 @@ holds(
   },
   200
 )
+
+test('SR-H3 a text of megabytes in pieces is read in memory that is used again, apart from that of small texts', () => {
+  const text = (bytes: number) => Buffer.alloc(bytes, 'a')
+  const memoryOf = (bytes: Buffer) => ({ buffer: bytes.buffer, at: bytes.byteOffset })
+  const joined: Buffer[] = []
+  const read = (buffers: Buffer[]) =>
+    readJoined(buffers, function* (bytes) {
+      joined.push(bytes)
+      yield
+      return memoryOf(bytes)
+    })
+  const large = [text(16_000_000), text(777_216)]
+  const first = complete(read(large))
+  assert.deepEqual(complete(read([text(5_000_000), text(1)])), first)
+  const held = read(large)
+  while (joined.length < 3) held.next()
+  const small = complete(read([text(4_000_000), text(194_304)]))
+  assert.equal(small.buffer, first.buffer, 'not held by the large text')
+  assert.notEqual(small.at, first.at)
+  // the scan overwrites what follows a text
+  scanText(joined.at(-1)!)
+  assert.ok(joined[2]!.equals(Buffer.concat(large)))
+  assert.notEqual(complete(read(large)).buffer, first.buffer, 'held by the other')
+  assert.deepEqual(complete(held), first)
+})
 
 test('parts of one buffer that follow each other are collected as one', () => {
   const whole = Buffer.from('abcdefghij'.repeat(10_000))

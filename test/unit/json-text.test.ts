@@ -48,3 +48,12 @@ test('SR-H3 the check of megabytes of escapes yields after a few thousand of the
     assert.equal(bytes.toString(), `"${escape.replace(/\\ud800|\\udc00/, '\\ufffd').repeat(100_000)}"`)
   }
 })
+
+test('SR-H3 a text of megabytes is checked for control characters in steps', () => {
+  const text = Buffer.alloc(8_000_000, 'a')
+  let steps = 0
+  for (const check = characterSteps(text); !check.next().done;) steps++
+  assert.ok(steps >= 12 && steps <= 16, String(steps))
+  text[7_900_000] = 1
+  assert.throws(() => checkEachCharacter(text), /7900000/)
+})
