@@ -8,15 +8,13 @@ interface ScanExports {
   endOfString(at: number, end: number): number
 }
 
-/** Sizes of `scanBuffers`. */
-const SCAN_BUFFER_BYTES = [4_194_304, 16_777_216] as const
-/** Bytes after each buffer, which `check` overwrites. */
-const GAP_BYTES = BLOCK
-const LARGE_START = SCAN_BUFFER_BYTES[0] + GAP_BYTES
-/** Start of the buffer for parts of texts outside `scanBuffers`. */
-const PART_START = LARGE_START + SCAN_BUFFER_BYTES[1] + GAP_BYTES
+const SMALL_BYTES = 4_194_304
+const LARGE_BYTES = 16_777_216
 const PART_BYTES = 32_768
-const PAGES = Math.ceil((PART_START + PART_BYTES + GAP_BYTES) / 65_536)
+/** Start of the large buffer, and of that for parts of texts outside both; `check` overwrites a block after each. */
+const LARGE_START = SMALL_BYTES + BLOCK
+const PART_START = LARGE_START + LARGE_BYTES + BLOCK
+const PAGES = Math.ceil((PART_START + PART_BYTES + BLOCK) / 65_536)
 
 /** Part of the `WebAssembly` global, which the types of Node.js lack. */
 interface Engine {
@@ -42,9 +40,9 @@ const bytesOfPart = memory && Buffer.from(memory, PART_START, PART_BYTES)
  * WebAssembly memory for texts that are scanned without a copy, the smallest first. Each holds one text at a time, only
  * during its parse. Pages that no text has reached take no memory.
  */
-export const scanBuffers: readonly Buffer[] = SCAN_BUFFER_BYTES.map((bytes, index) =>
-  memory ? Buffer.from(memory, index === 0 ? 0 : LARGE_START, bytes) : Buffer.allocUnsafeSlow(bytes)
-)
+export const scanBuffers: readonly [small: Buffer, large: Buffer] = memory
+  ? [Buffer.from(memory, 0, SMALL_BYTES), Buffer.from(memory, LARGE_START, LARGE_BYTES)]
+  : [Buffer.allocUnsafeSlow(SMALL_BYTES), Buffer.allocUnsafeSlow(LARGE_BYTES)]
 
 /** Tests if the bytes are in one of `scanBuffers`, as `scanEndOfString` requires. */
 export const isInScanBuffer = (bytes: Buffer): boolean => bytes.buffer === memory

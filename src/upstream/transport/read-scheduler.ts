@@ -126,7 +126,7 @@ function takeStep(server: ServerState): number {
 interface Piece {
   data: Buffer
   length: number
-  /** Whether `data` is a block with room after the first `length` bytes. */
+  /** True if `data` is a block with room after the first `length` bytes. */
   isBlock: boolean
   readonly work: Work
 }
