@@ -106,7 +106,7 @@ export function readingCosts(
     // a separate buffer each, as sockets deliver them
     Buffer.from(whole.subarray(i * CHUNK, (i + 1) * CHUNK))
   )
-  const bytes = scanBuffers[0].subarray(0, whole.length)
+  const bytes = scanBuffers[0].open().subarray(0, whole.length)
   whole.copy(bytes)
   const screens = secrets.map((all) => createScreen({ mode: 'redact', secrets: () => all, onFound() {} }))
   const [now, checked, utf8, before, ...searches] = costs([

@@ -35,7 +35,7 @@ const parses = (text: string): boolean => {
 
 /** Puts the bytes into one of `scanBuffers`, between two other texts that must not be read. */
 function inRoom(bytes: Buffer, before: number): Buffer {
-  const memory = scanBuffers[before % 2]!
+  const memory = scanBuffers[before % 2]!.open()
   memory.fill('\\u"\u0001', 0, before + bytes.length + 200)
   memory.set(bytes, before)
   return memory.subarray(before, before + bytes.length)
