@@ -16,7 +16,10 @@ const arrayTypes = [
 // compiled while the rest of the gateway loads
 const fileOf = (name) => new URL(name, import.meta.resolve('@electric-sql/pglite'))
 const compiled = readFile(fileOf('pglite.wasm')).then((bytes) => WebAssembly.compile(bytes))
-const bundled = readFile(fileOf('pglite.data')).then((bytes) => new Blob([bytes]))
+// instead of a Blob, which would copy the 6 MB twice; PGlite's file system uses this memory
+const bundled = readFile(fileOf('pglite.data')).then(({ buffer, byteOffset, length }) => ({
+  arrayBuffer: async () => (buffer.byteLength === length ? buffer : buffer.slice(byteOffset, byteOffset + length))
+}))
 const [{ PGlite, types }, { NodeFS }] = await Promise.all([
   import('@electric-sql/pglite'),
   import('@electric-sql/pglite/nodefs')
