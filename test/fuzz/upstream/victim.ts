@@ -96,7 +96,7 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
 
   const headers: Victim['headers'] = (who) =>
     isEnterprise ? { authorization: `Bearer ${who === 'admin' ? ADMIN : CLIENT}` } : {}
-  const once: Victim['ask'] = async (method, path, body, who = 'admin', more = {}, patienceMs = PATIENCE_MS) => {
+  const send: Victim['ask'] = async (method, path, body, who = 'admin', more = {}, patienceMs = PATIENCE_MS) => {
     const given = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
     const response = await fetch(gateway.url + path, {
       method,
@@ -112,6 +112,15 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
       headers: response.headers
     }
   }
+  /** Names the request in the error of a time limit: several clients run beside each other. */
+  const once: Victim['ask'] = (...request) =>
+    send(...request).catch((error: Error) => {
+      if (error.name !== 'TimeoutError') throw error
+      const [method, path, body] = request
+      const about = `${method} ${path} ${body === undefined ? '' : JSON.stringify(body).slice(0, 300)}`
+      const busy = `the machine answers after ${Math.round(machine.delayMs())} ms`
+      throw Object.assign(new Error(`${about}: ${error.message}; ${busy}`, { cause: error }), { name: error.name })
+    })
   /** Expects a valid 2xx response; repeats the request if the gateway is overloaded or the machine busy. */
   const expectGood = async (what: string, ask: () => ReturnType<typeof once>): Promise<unknown> => {
     for (let tries = 1; ; tries++) {
