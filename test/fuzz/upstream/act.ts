@@ -207,7 +207,11 @@ const acts: Readonly<Record<Action, (stage: Stage) => Promise<unknown>>> = {
   },
   subscribe: (stage) => send(stage, 'legacy', 'resources/subscribe', { uri: `${stage.name}://note` }),
   'log level': (stage) => send(stage, 'legacy', 'logging/setLevel', { level: 'debug' } as object),
-  announce: async ({ hostile, name }) => hostile.announce(name),
+  announce: async ({ hostile, name, session }) => {
+    // a request of the server that arrives during the next call is put to its client
+    if (session) session.mayHaveOpenQuestion = true
+    hostile.announce(name)
+  },
   async switch({ victim, judge, name }) {
     for (const way of ['disable', 'enable']) judge(way, await victim.ask('POST', `/api/v0/servers/${name}/${way}`))
   },
