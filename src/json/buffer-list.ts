@@ -146,7 +146,7 @@ export function* copySteps(buffers: BufferList, into: Buffer): Generator<void, v
 /** Returns a buffer of that length, and the index of the scratch memory that it is in; -1 if it has memory of its own. */
 function openJoined(length: number): [bytes: Buffer, scratch: number] {
   // the smallest that is large enough, or none: a text of 10 kB does not wait for one of 10 MB, nor hold its memory
-  const scratch = scanBuffers.findIndex((scratch) => length <= scratch.length)
+  const scratch = scanBuffers.findIndex((memory) => length <= memory.length)
   if (scratch < 0 || isScratchHeld[scratch]) return [Buffer.allocUnsafe(length), -1]
   return [scanBuffers[scratch]!.open().subarray(0, length), scratch]
 }

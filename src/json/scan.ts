@@ -41,7 +41,7 @@ let largeMemory: ArrayBuffer | undefined
 export interface ScanBuffer {
   /** Bytes. */
   readonly length: number
-  /** Returns the memory, the same each time; pages that no text has reached take none of the machine's. */
+  /** Returns the memory, the same each time. Pages that no text has reached take no physical memory. */
   open(): Buffer
 }
 

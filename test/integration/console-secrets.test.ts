@@ -80,6 +80,7 @@ async function dump({ gateway, send }: Console, role: ViewerRole): Promise<Map<s
     const answer = await send(role, 'GET', `/api/console${path}`)
     const text = await answer.text()
     answers.set(path, text)
+    // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
     return answer.ok ? (JSON.parse(text) as any) : undefined
   }
   const lists = routesBelow(gateway.app, '/api/console').filter((route) => route.startsWith('GET '))

@@ -15,7 +15,7 @@ readings.push(external())
 console.log(JSON.stringify(readings))
 `
 
-test('the scan memory for large texts is created for the first of them, so it brings no full collection forward at the start', () => {
+test('the scan memory for large texts is created when the first of them is read, not at the start', () => {
   const printed = execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
     encoding: 'utf8'
   })

@@ -16,7 +16,7 @@ const arrayTypes = [
 // compiled while the rest of the gateway loads
 const fileOf = (name) => new URL(name, import.meta.resolve('@electric-sql/pglite'))
 const compiled = readFile(fileOf('pglite.wasm')).then((bytes) => WebAssembly.compile(bytes))
-// instead of a Blob, which would copy the 6 MB twice; PGlite's file system uses this memory
+// PGlite calls only `arrayBuffer`, and its file system keeps that memory; a Blob would copy the 6 MB twice
 const bundled = readFile(fileOf('pglite.data')).then(({ buffer, byteOffset, length }) => ({
   arrayBuffer: async () => (buffer.byteLength === length ? buffer : buffer.slice(byteOffset, byteOffset + length))
 }))

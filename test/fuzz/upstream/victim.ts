@@ -53,6 +53,7 @@ const settings = {
   TOWPATH_CALL_TOTAL_TIMEOUT_MS: '5000',
   TOWPATH_LOG_LEVEL: 'warn'
 }
+const textOf = (body: object | string) => (typeof body === 'string' ? body : JSON.stringify(body))
 const both = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
 /** Lists over REST and both eras of MCP: the member with the items, and the request. */
@@ -97,7 +98,7 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
   const headers: Victim['headers'] = (who) =>
     isEnterprise ? { authorization: `Bearer ${who === 'admin' ? ADMIN : CLIENT}` } : {}
   const send: Victim['ask'] = async (method, path, body, who = 'admin', more = {}, patienceMs = PATIENCE_MS) => {
-    const given = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
+    const given = body === undefined ? {} : { body: textOf(body) }
     const response = await fetch(gateway.url + path, {
       method,
       ...given,
@@ -117,7 +118,7 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
     send(...request).catch((error: Error) => {
       if (error.name !== 'TimeoutError') throw error
       const [method, path, body] = request
-      const about = `${method} ${path} ${body === undefined ? '' : JSON.stringify(body).slice(0, 300)}`
+      const about = `${method} ${path} ${body === undefined ? '' : textOf(body).slice(0, 300)}`
       const busy = `the machine answers after ${Math.round(machine.delayMs())} ms`
       throw Object.assign(new Error(`${about}: ${error.message}; ${busy}`, { cause: error }), { name: error.name })
     })
