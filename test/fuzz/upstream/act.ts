@@ -208,7 +208,7 @@ const acts: Readonly<Record<Action, (stage: Stage) => Promise<unknown>>> = {
   subscribe: (stage) => send(stage, 'legacy', 'resources/subscribe', { uri: `${stage.name}://note` }),
   'log level': (stage) => send(stage, 'legacy', 'logging/setLevel', { level: 'debug' } as object),
   announce: async ({ hostile, name, session }) => {
-    // a request of the server that arrives during the next call is put to its client
+    // what the server asks during the next call may reach the client as a question, and the call waits for its answer
     if (session) session.mayHaveOpenQuestion = true
     hostile.announce(name)
   },
