@@ -52,11 +52,15 @@ export interface JsonLimits {
 
 export type JsonProblem = 'syntax' | 'depth' | 'elements' | 'duplicate'
 
+/** An error without a stack trace: an upstream can cause thousands per second, and its message says where it is. */
 export class JsonError extends Error {
   readonly problem: JsonProblem
 
   constructor(problem: JsonProblem, message: string) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(message)
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'JsonError'
     this.problem = problem
   }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type TestContext } from 'node:test'
 import { register } from '../app.ts'
+import { sendEvent } from '../fixtures/http/server.ts'
 import { startSse } from '../fixtures/http/sse.ts'
 import { addCleanup } from '../store.ts'
 import { until } from '../until.ts'
@@ -176,26 +178,71 @@ test('SR-H3 what a server says of itself for each session is at most 1 MiB', asy
   }
 })
 
-test('SR-H3 a server that asks faster than it takes answers has a bounded number of them under way', async (t) => {
-  const mcp = await startMcp(t)
-  let taken = 0
-  const { url } = await startUpstream(t, 'bad', {
-    onRequest(message, response) {
-      if (message.method !== undefined) return false
-      // a response that the gateway never reads
-      taken++
-      void response
-      return true
-    },
-    onCall(message, response) {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      for (let i = 0; i < 1_000; i++) response.write(`data: {"jsonrpc":"2.0","id":"p${i}","method":"ping"}\n\n`)
-      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [] } })}\n\n`)
+/** Pings in portions small enough for all pongs to have their turn; more than may wait for the server to accept them. */
+async function pingInPortions(stream: ServerResponse) {
+  for (let portion = 0; portion < 40; portion++) {
+    const pings = Array.from(
+      { length: 10 },
+      (_, at) => `data: {"jsonrpc":"2.0","id":"p${portion}-${at}","method":"ping"}\n\n`
+    )
+    stream.write(pings.join(''))
+    await delay(5)
+  }
+}
+
+type Respond = (response: ServerResponse) => void
+
+/** Registers a server that pings during each call. `take` gets the HTTP response to each pong. */
+const addPinging: Record<string, (t: TestContext, mcp: Mcp, take: Respond) => Promise<void>> = {
+  async 'streamable HTTP'(t, { app }, take) {
+    const { url } = await startUpstream(t, 'bad', {
+      onRequest(message, response) {
+        if (message.method !== undefined) return false
+        take(response)
+        return true
+      },
+      async onCall(message, response) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        await pingInPortions(response)
+        response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [] } })}\n\n`)
+      }
+    })
+    await register(app, { name: 'bad', transport: 'streamable_http', url, session_mode: 'stateful' })
+  },
+  async SSE(t, { app }, take) {
+    const fixture = await startSse(null, {
+      onAnswer: take,
+      async onCall(message, stream) {
+        await pingInPortions(stream)
+        sendEvent(stream, { jsonrpc: '2.0', id: message.id, result: { content: [] } })
+      }
+    })
+    addCleanup(t, fixture.close)
+    await register(app, { name: 'bad', transport: 'sse', url: fixture.url, session_mode: 'stateful' })
+  }
+}
+
+for (const [transport, add] of Object.entries(addPinging)) {
+  test(`SR-H3 a server that asks faster than it accepts answers is sent 256 of them at most (${transport})`, async (t) => {
+    const mcp = await startMcp(t)
+    const held: ServerResponse[] = []
+    let [accepted, isAccepting] = [0, false]
+    const accept = (response: ServerResponse) => {
+      accepted++
+      response.writeHead(202).end()
     }
+    await add(t, mcp, (response) => (isAccepting ? accept(response) : void held.push(response)))
+    const { body } = await mcp.legacy('tools/call', { name: 'bad__echo', arguments: {} })
+    assert.equal(body.error, undefined)
+    await until('answers arrive', () => held.length > 0)
+    isAccepting = true
+    held.forEach(accept)
+    let before = -1
+    await until('no more answers to arrive', async () => {
+      before = accepted
+      await delay(200)
+      return accepted === before
+    })
+    assert.ok(accepted > 64 && accepted <= 256, `${accepted} answers`)
   })
-  await register(mcp.app, { name: 'bad', transport: 'streamable_http', url })
-  assert.equal((await mcp.legacy('tools/call', { name: 'bad__echo', arguments: {} })).body.error, undefined)
-  await until('answers arrive', () => taken > 0)
-  assert.equal((await mcp.legacy('tools/call', { name: 'bad__echo', arguments: {} })).body.error, undefined)
-  assert.ok(taken <= 256, `${taken} answers`)
-})
+}

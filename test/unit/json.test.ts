@@ -264,3 +264,18 @@ test('SR-H3 elements of large answers are counted over all values of the object'
     assert.throws(() => read(text, 0, { depth: 64, elements: 98 }), { problem: 'elements' }, 'one more')
   }
 })
+
+test('an error of bad JSON has a message and no stack trace, other errors have theirs', () => {
+  const thrown = (text: string) => {
+    try {
+      members(text)
+    } catch (error) {
+      return error as Error
+    }
+    return assert.fail('bad JSON was read')
+  }
+  const { message, stack } = thrown('{"a":')
+  assert.match(message, /./)
+  assert.doesNotMatch(stack ?? '', /\n\s+at /)
+  assert.match(new Error('other').stack ?? '', /\n\s+at /)
+})

@@ -357,7 +357,7 @@ test('the end of the connection fails every call, and later ones as never taken'
 
 test('a message that cannot be delivered fails its own call alone', async () => {
   const refuse: ((failure: UpstreamFailure) => void)[] = []
-  const { peer, receive } = startPeer({ write: (_, refused) => refuse.push(refused) })
+  const { peer, receive } = startPeer({ write: (_, refused) => refuse.push(refused!) })
   const first = peer.send(new Call(echo, silentSink))
   const second = peer.send(new Call(echo, silentSink))
   refuse[0]!(new UpstreamFailure('overloaded', 'too much', { maybeProcessed: false }))

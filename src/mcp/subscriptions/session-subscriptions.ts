@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { ExtraParams } from '../../protocol/notifications.ts'
 import { addressOf, formatAddress, type AddressForm } from '../../catalog/resource-uris.ts'
 import type { ResourceTarget } from '../../catalog/resource-resolution.ts'
@@ -25,12 +24,14 @@ const SUBSCRIBE_TIMEOUT_MS = 5_000
 
 /** Returns the result of a subscription request, or `fallback` after the timeout. */
 export async function withSubscribeTimeout<T>(result: Promise<T>, fallback: T): Promise<T> {
-  const stop = new AbortController()
-  const timer = wait(SUBSCRIBE_TIMEOUT_MS, fallback, { signal: stop.signal, ref: false }).catch(() => fallback)
+  let timer: NodeJS.Timeout | undefined
+  const expired = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, SUBSCRIBE_TIMEOUT_MS, fallback).unref()
+  })
   try {
-    return await Promise.race([result, timer])
+    return await Promise.race([result, expired])
   } finally {
-    stop.abort()
+    clearTimeout(timer)
   }
 }
 

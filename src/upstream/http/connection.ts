@@ -6,7 +6,7 @@ import { cancelledParams, notificationText, responseText } from '../../protocol/
 import { UpstreamFailure, connectionClosed } from '../../protocol/upstream-failure.ts'
 import { type ExchangeHost, Exchange } from './exchange.ts'
 import { createSessionStream, type SessionStream, type SessionStreamStats } from './session-stream.ts'
-import type { HttpPool } from './pool.ts'
+import { MAX_UNAWAITED_POSTS, UNAWAITED_POST_TIMEOUT_MS, type HttpPool } from './pool.ts'
 import type { MemoryQuota } from '../transport/memory-quota.ts'
 import type { ServerReads } from '../transport/read-scheduler.ts'
 import type { MessageScreen } from '../transport/result-secrets.ts'
@@ -50,10 +50,6 @@ export interface ClientContext {
   readonly streams: SessionStreamStats
   nextId(): string
 }
-
-const REPLY_TIMEOUT_MS = 10_000
-/** Answers and notifications being posted; a server that sends requests faster than it accepts answers gets no more. */
-const MAX_POSTING = 256
 
 export interface ConnectionOptions {
   readonly era: Era
@@ -213,9 +209,9 @@ class OpenConnection implements HttpConnection {
 
   /** Posts an answer or a notification. Answers may have waited for their turn while the session ended. */
   #post(body: string, isAnswer: boolean): void {
-    if ((this.closed && !isAnswer) || this.#posting >= MAX_POSTING) return
+    if ((this.closed && !isAnswer) || this.#posting >= MAX_UNAWAITED_POSTS) return
     this.#posting++
-    const options = { timeoutMs: REPLY_TIMEOUT_MS, isAnswer }
+    const options = { timeoutMs: UNAWAITED_POST_TIMEOUT_MS, isAnswer }
     const posted = this.#context.pool.message('POST', this.#headers, body, options)
     posted.then(this.#onPosted, this.#onPosted)
   }

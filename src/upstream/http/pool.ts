@@ -25,6 +25,13 @@ export interface PostResponse {
   readonly headers: readonly Buffer[]
 }
 
+/**
+ * Answers and notifications of one session that are being posted; a server that sends requests faster than it accepts
+ * answers gets no more.
+ */
+export const MAX_UNAWAITED_POSTS = 256
+export const UNAWAITED_POST_TIMEOUT_MS = 10_000
+
 export interface MessageOptions {
   readonly timeoutMs: number
   /** Path of the request, if not the endpoint's. */

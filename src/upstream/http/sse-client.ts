@@ -3,11 +3,17 @@ import { timeLeft } from '../../domain/timers.ts'
 import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from '../transport/connection.ts'
 import { UpstreamFailure, connectionClosed } from '../../protocol/upstream-failure.ts'
 import { statusFailure } from './failure.ts'
-import { type HttpPool, type PostResponse, createHttpPool } from './pool.ts'
+import {
+  MAX_UNAWAITED_POSTS,
+  UNAWAITED_POST_TIMEOUT_MS,
+  type HttpPool,
+  type PostResponse,
+  createHttpPool
+} from './pool.ts'
 import { baseHeaders, streamHeaders } from './request.ts'
 import type { HttpClientOptions } from './streamable-http-client.ts'
 import { clientInfo, initialize } from '../transport/handshake.ts'
-import { type JsonRpcPeer, createJsonRpcPeer } from '../transport/jsonrpc-peer.ts'
+import { type JsonRpcPeer, type JsonRpcPeerOptions, createJsonRpcPeer } from '../transport/jsonrpc-peer.ts'
 import { type SseStream, openSseStream } from './sse-stream.ts'
 
 export interface SseConnection extends Connection {
@@ -52,7 +58,9 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
   let isClosed = false
   /** Settles when the last message has been accepted or refused. */
   let lastPost: Promise<void> = Promise.resolve()
+  /** Requests being posted, and other messages being posted. */
   let posting = 0
+  let unawaited = 0
 
   const end = (failure: UpstreamFailure) => {
     if (isClosed) return
@@ -61,18 +69,26 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
     stream.close()
     connection?.onClose?.()
   }
-  const write = (text: string, refuse: (failure: UpstreamFailure) => void, isAnswer = false) => {
-    if (posting >= DEFAULT_MAX_REQUESTS) return refuse(overloaded())
-    posting++
-    lastPost = pool
-      .message('POST', headers, text, { timeoutMs: POST_TIMEOUT_MS, path, isAnswer })
-      .then((posted) => {
-        const failure = postFailure(posted, hasCredential)
+  const post = (text: string, timeoutMs: number, refuse?: (failure: UpstreamFailure) => void, isAnswer = false) =>
+    pool.message('POST', headers, text, { timeoutMs, path, isAnswer }).then(
+      (posted) => {
+        // thousands may have waited for a server that ends its stream
+        const failure = isClosed ? null : postFailure(posted, hasCredential)
         if (!failure) return
-        refuse(failure)
+        refuse?.(failure)
         if (failure.status === 404) end(failure)
-      }, refuse)
-      .finally(() => posting--)
+      },
+      (failure: UpstreamFailure) => refuse?.(failure)
+    )
+  const write: JsonRpcPeerOptions['write'] = (text, refuse, isAnswer) => {
+    if (refuse) {
+      if (posting >= DEFAULT_MAX_REQUESTS) return refuse(overloaded())
+      posting++
+      lastPost = post(text, POST_TIMEOUT_MS, refuse).finally(() => posting--)
+    } else if (unawaited < MAX_UNAWAITED_POSTS) {
+      unawaited++
+      lastPost = post(text, UNAWAITED_POST_TIMEOUT_MS, undefined, isAnswer).finally(() => unawaited--)
+    }
   }
   const peer: JsonRpcPeer = createJsonRpcPeer({
     write,

@@ -61,10 +61,10 @@ export interface StdioProcess {
   /** True once the process has exited; its last output may still arrive. */
   readonly hasExited: boolean
   /**
-   * Writes one line. `refuse` is called if the line was not delivered: at once if too much input is unread, or as soon
-   * as the write fails.
+   * Writes one line. `refuse`, if somebody waits, is called if the line was not delivered: at once if too much input is
+   * unread, or as soon as the write fails.
    */
-  write(text: string, refuse: (failure: UpstreamFailure) => void): void
+  write(text: string, refuse?: (failure: UpstreamFailure) => void): void
   /** Returns the last output on stderr, secrets redacted. */
   stderr(): string
   /** Returns at once; the process tree is ended in the background. Idempotent. */
@@ -253,15 +253,15 @@ function superviseChild(
     },
     write(text, refuse) {
       if (child.stdin.writableLength > MAX_UNREAD_BYTES) {
-        refuse(new UpstreamFailure('overloaded', 'the process does not read its input', { maybeProcessed: false }))
+        refuse?.(new UpstreamFailure('overloaded', 'the process does not read its input', { maybeProcessed: false }))
       } else if (child.stdin.writable) {
         writeTogether()
         // the newline completes the message
         child.stdin.write(`${text}\n`, (error) => {
-          if (error) refuse(inputClosed())
+          if (error) refuse?.(inputClosed())
         })
       } else {
-        refuse(inputClosed())
+        refuse?.(inputClosed())
       }
     },
     stderr() {

@@ -1,4 +1,3 @@
-import { noop } from '../../lib/noop.ts'
 import { META, MODERN_VERSION } from '../../domain/mcp-constants.ts'
 import { type BufferList, readJoined } from '../../json/buffer-list.ts'
 import { JsonError, members, withMembers } from '../../json/json.ts'
@@ -28,10 +27,10 @@ export interface JsonRpcPeerOptions {
   readonly memory?: MemoryQuota | undefined
   /**
    * Sends one message (one line of JSON without line end). If a request cannot be delivered, now or later, `refuse`
-   * fails that request only; for other messages it does nothing. `isAnswer`: the message answers a request of the
+   * fails that request only; other messages have none and are dropped. `isAnswer`: the message answers a request of the
    * server.
    */
-  readonly write: (text: string, refuse: (failure: UpstreamFailure) => void, isAnswer?: boolean) => void
+  readonly write: (text: string, refuse?: (failure: UpstreamFailure) => void, isAnswer?: boolean) => void
   /**
    * JSON text of the gateway's `clientInfo`. Set only on a modern connection, whose requests carry the modern envelope.
    */
@@ -120,7 +119,7 @@ class CallMultiplexer implements JsonRpcPeer {
 
   notify(method: string, params: string): void {
     if (this.#endedWith) return
-    this.#options.write(notificationText(method, params), noop)
+    this.#options.write(notificationText(method, params))
   }
 
   receive(pieces: BufferList): Generator<void, boolean> {
@@ -218,7 +217,7 @@ class CallMultiplexer implements JsonRpcPeer {
 
   #reply(id: string, { kind, body }: Answer): void {
     if (this.#endedWith) return
-    this.#options.write(responseText(id, kind, body.toString()), noop, true)
+    this.#options.write(responseText(id, kind, body.toString()), undefined, true)
   }
 
   /** Returns false if nobody can use the message. */
