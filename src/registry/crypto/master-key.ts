@@ -18,7 +18,7 @@ export async function loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed }: 
   if (encryptionKey) return requireKeyLength(encryptionKey, 'the encryption key')
   const path = join(dataDir, 'encryption.key')
   const exists = (await readIfExists(path)) !== undefined
-  if (exists || !isDatabaseUsed) await createPrivateFolder(dataDir)
+  if (exists || !isDatabaseUsed) await createPrivateFolder(dataDir, 'key')
   if (!exists && !isDatabaseUsed) {
     await createAtomically(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
   }

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { restrictPermissions } from './permissions.ts'
+import { type DataPart, restrictPermissions } from './permissions.ts'
 import { StartupError } from '../../lib/startup-error.ts'
 
 /**
- * Creates the data directory if it is missing, and removes access for other users in any case. Throws StartupError.
+ * Creates the data directory if it is missing, and removes access for other users to it and to one part of it in any
+ * case. Throws StartupError.
  * Creates one folder at a time, because Node's recursive `mkdir` never returns if a folder can be neither found nor
  * created, as in /proc.
  */
-export async function createPrivateFolder(dataDir: string): Promise<void> {
+export async function createPrivateFolder(dataDir: string, part: DataPart): Promise<void> {
   const refuse = (reason: string, cause?: unknown) =>
     new StartupError(`the data directory ${dataDir} cannot be used: ${reason}`, { cause })
   const missing: string[] = []
@@ -30,7 +31,7 @@ export async function createPrivateFolder(dataDir: string): Promise<void> {
     }
   }
   try {
-    restrictPermissions(dataDir)
+    restrictPermissions(dataDir, part)
   } catch (error) {
     if (error instanceof StartupError) throw error
     throw refuse(`its permissions cannot be set (${(error as NodeJS.ErrnoException).code})`, error)

@@ -7,24 +7,28 @@ import {
   openSync,
   readdirSync,
   chmodSync,
-  realpathSync
+  realpathSync,
+  type Dirent
 } from 'node:fs'
-import { join } from 'node:path'
+import { sep } from 'node:path'
 import { StartupError } from '../../lib/startup-error.ts'
 
 /** Permission bits of group and others */
 const GROUP_AND_OTHERS = 0o077
 /** Permission bits of a folder in which all users may make files, such as /tmp */
 const SHARED = 0o1002
-/** Entries of a data directory created by the gateway, including their temporary files; others are left alone */
-const OWN_ENTRY = /^(postgres|encryption\.key|lock)(\.|$)/
+/** Entries of a data directory that the gateway creates, with their temporary files; others are left alone. */
+const ownEntries = { store: /^(postgres|lock)(\.|$)/, key: /^encryption\.key(\.|$)/ } as const
+
+/** Part of a data directory that is about to be used. The store has a thousand files, so each part is checked alone. */
+export type DataPart = keyof typeof ownEntries
 
 /**
- * Removes the permissions of group and others from a data directory and from the store, key and lock in it, as
- * PostgreSQL requires for its own. Throws StartupError for files of another user, for symbolic links, for a folder that all
- * users share, and if the file system ignores permissions.
+ * Removes the permissions of group and others from a data directory and from one part of it, as PostgreSQL requires for
+ * its own. Throws StartupError for files of another user, for symbolic links, for a folder that all users share, and if
+ * the file system ignores permissions.
  */
-export function restrictPermissions(dataDir: string): void {
+export function restrictPermissions(dataDir: string, part: DataPart): void {
   const user = process.getuid?.()
   // Windows has no such permissions.
   if (user === undefined) return
@@ -35,7 +39,8 @@ export function restrictPermissions(dataDir: string): void {
   if ((lstatSync(folder).mode & SHARED) === SHARED)
     throw refuse(folder, 'is shared by all users: use a new folder inside it')
   restrictFolder(folder, user, refuse)
-  for (const name of readdirSync(folder)) if (OWN_ENTRY.test(name)) restrictEntry(join(folder, name), user, refuse)
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (ownEntries[part].test(entry.name)) restrictEntry(folder, entry, user, refuse)
 }
 
 type Refuse = (path: string, reason: string) => StartupError
@@ -44,23 +49,20 @@ type Refuse = (path: string, reason: string) => StartupError
  * Restricts a folder before its contents: once it is private, no other user can replace an entry by another file or
  * link.
  */
-function restrictEntry(path: string, user: number, refuse: Refuse): void {
-  const { mode, uid, ...kind } = statsOf(path)
-  if (kind.isLink) throw refuse(path, 'is a symbolic link: replace it with its target')
-  if (kind.isFolder) {
+function restrictEntry(folder: string, entry: Dirent, user: number, refuse: Refuse): void {
+  // `join` would take a tenth of the time
+  const path = `${folder}${sep}${entry.name}`
+  if (entry.isSymbolicLink()) throw refuse(path, 'is a symbolic link: replace it with its target')
+  if (entry.isDirectory()) {
     restrictFolder(path, user, refuse)
-    for (const name of readdirSync(path)) restrictEntry(join(path, name), user, refuse)
+    for (const inner of readdirSync(path, { withFileTypes: true })) restrictEntry(path, inner, user, refuse)
     return
   }
+  const { mode, uid } = lstatSync(path)
   requireOwner(path, uid, user, refuse)
   if ((mode & GROUP_AND_OTHERS) === 0) return
   chmodSync(path, mode & 0o700)
-  requirePrivate(path, statsOf(path).mode, refuse)
-}
-
-function statsOf(path: string) {
-  const stats = lstatSync(path)
-  return { mode: stats.mode, uid: stats.uid, isLink: stats.isSymbolicLink(), isFolder: stats.isDirectory() }
+  requirePrivate(path, lstatSync(path).mode, refuse)
 }
 
 function restrictFolder(path: string, user: number, refuse: Refuse): void {
