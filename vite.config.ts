@@ -43,8 +43,9 @@ const asciiOutput = (): Plugin => ({
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== 'chunk') continue
-      // where an escape sequence would mean something else
-      if (/String\.raw`[^`]*[^\0-\x7f]/.test(file.code)) this.error(`${file.fileName}: String.raw of more than ASCII`)
+      // where an escape sequence would mean something else: in a raw template, and after a backslash
+      if (/String\.raw`[^`]*[^\0-\x7f]|(?<!\\)(?:\\\\)*\\[^\0-\x7f]/.test(file.code))
+        this.error(`${file.fileName}: String.raw of more than ASCII, or an escaped character beyond it`)
       file.code = file.code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     }
   }
