@@ -130,6 +130,17 @@ test('SR-H5 a link to the folder stands for it; a link in the place of the store
   }
 })
 
+test('SR-H5 a key file is closed to others with the store, even if a configured key is used instead', async (t) => {
+  const encryptionKey = Buffer.alloc(32, 1)
+  const dataDir = await freshDataDir(t)
+  await (await startRegistry(t, { dataDir }, { encryptionKey })).close()
+  await writeFile(join(dataDir, 'encryption.key'), encryptionKey.toString('base64'))
+  openUp(dataDir)
+  const registry = await startRegistry(t, { dataDir }, { encryptionKey })
+  assert.deepEqual(openPaths(dataDir), [])
+  await registry.close()
+})
+
 test('SR-H5 a folder or a file that belongs to another user is refused with what to do, and stays as it is', async (t) => {
   if (process.getuid?.() !== 0) {
     const refused = refusedFor(/\/usr belongs to user 0 and the gateway runs as user \d+: give it to that user/)

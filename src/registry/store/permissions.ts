@@ -18,9 +18,12 @@ const GROUP_AND_OTHERS = 0o077
 /** Permission bits of a folder in which all users may make files, such as /tmp */
 const SHARED = 0o1002
 /** Entries of a data directory that the gateway creates, with their temporary files; others are left alone. */
-const ownEntries = { store: /^(postgres|lock)(\.|$)/, key: /^encryption\.key(\.|$)/ } as const
+const ownEntries = { all: /^(postgres|encryption\.key|lock)(\.|$)/, key: /^encryption\.key(\.|$)/ } as const
 
-/** Part of a data directory that is about to be used. The store has a thousand files, so each part is checked alone. */
+/**
+ * Part of a data directory that is about to be used. A store has a thousand files: they are checked when it is opened,
+ * and not again for the key.
+ */
 export type DataPart = keyof typeof ownEntries
 
 /**

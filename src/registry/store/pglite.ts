@@ -76,7 +76,7 @@ async function open(
   const first = startStoreThread()
   let lock: Lock | undefined
   try {
-    await createPrivateFolder(dataDir, 'store')
+    await createPrivateFolder(dataDir, 'all')
     lock = await acquireLock(dataDir, () => {
       process.stderr.write(`data directory ${dataDir} was taken over by another process\n`)
       process.exit(1)
