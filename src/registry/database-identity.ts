@@ -17,6 +17,8 @@ export interface IdentityOptions {
   /** Previous encryption key, while values are still encrypted with it */
   readonly previousKey?: Buffer | undefined
   readonly dataDir: string
+  /** Undefined for the embedded store. */
+  readonly databaseUrl?: string | undefined
 }
 
 export interface DatabaseIdentity {
@@ -35,11 +37,14 @@ const ROOT_BYTES = 32
  */
 export async function loadDatabaseIdentity(
   db: Db,
-  { mode, encryptionKey, previousKey, dataDir }: IdentityOptions
+  { mode, encryptionKey, previousKey, dataDir, databaseUrl }: IdentityOptions
 ): Promise<DatabaseIdentity> {
   const before = await readIdentityRow(db)
   if (before) checkMode(before.mode, mode)
-  const current = await loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed: before !== undefined })
+  const isDatabaseUsed = before !== undefined
+  // a new store was created after the check
+  const isStoreChecked = databaseUrl === undefined && isDatabaseUsed
+  const current = await loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed, isStoreChecked })
   const keys = { current, previous: previousKey }
   if (!before) {
     const row = { id: 1, mode, canary: encryptEnvelope(keys, randomBytes(ROOT_BYTES), canaryLocation) }

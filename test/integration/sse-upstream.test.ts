@@ -120,6 +120,24 @@ test('UP-02 a stopped call is cancelled upstream, and the others go on', async (
   assert.equal((await call(connection, 2)).kind, 'result')
 })
 
+test('UP-02 hundreds of calls stopped at once are all cancelled upstream, though answers wait to be accepted', async (t) => {
+  let waiting = 0
+  const upstream = await startSse(t, {
+    onCall: () => {},
+    onAnswer: () => void waiting++
+  })
+  const connection = await open(t, upstream.url)
+  const calls = Array.from({ length: 300 }, () => newCall(1))
+  const failed = Promise.all(calls.map((each) => failure(connection.send(each))))
+  await until('the calls arrive', () => upstream.calls('tools/call').length === 300)
+  const [stream] = upstream.streams.values()
+  for (let id = 0; id < 30; id++) sendEvent(stream!, { jsonrpc: '2.0', id, method: 'ping' })
+  await until('answers wait', () => waiting > 0)
+  for (const each of calls) each.stop(new UpstreamFailure('timeout', 'took too long'))
+  await failed
+  await until('they are cancelled', () => upstream.calls('notifications/cancelled').length === 300)
+})
+
 test('UP-07 an event above the limit ends the connection', async (t) => {
   const upstream = await startSse(t, {
     onCall: (_message, stream) => void stream.write(`data: ${'x'.repeat(2_000_000)}`)

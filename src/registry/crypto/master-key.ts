@@ -11,14 +11,21 @@ export interface KeyOptions {
   readonly dataDir: string
   /** True if the database was used before: its key then exists, and a new one could not open it */
   readonly isDatabaseUsed: boolean
+  /** True if all files of the data directory were checked when the store in it was opened */
+  readonly isStoreChecked: boolean
 }
 
 /** Returns the master key: the configured one, or that of the key file, which is created if the database is new. */
-export async function loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed }: KeyOptions): Promise<Buffer> {
+export async function loadMasterKey({
+  encryptionKey,
+  dataDir,
+  isDatabaseUsed,
+  isStoreChecked
+}: KeyOptions): Promise<Buffer> {
   if (encryptionKey) return requireKeyLength(encryptionKey, 'the encryption key')
   const path = join(dataDir, 'encryption.key')
   const exists = (await readIfExists(path)) !== undefined
-  if (exists || !isDatabaseUsed) await createPrivateFolder(dataDir, 'key')
+  if (exists || !isDatabaseUsed) await createPrivateFolder(dataDir, isStoreChecked ? 'key' : 'all')
   if (!exists && !isDatabaseUsed) {
     await createAtomically(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
   }

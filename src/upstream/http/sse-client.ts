@@ -56,11 +56,10 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
   const { pool, headers, hasCredential } = context
   let connection: SseConnection | null = null
   let isClosed = false
-  /** Settles when the last message has been accepted or refused. */
+  /** Settles when the last message other than an answer has been accepted or refused. */
   let lastPost: Promise<void> = Promise.resolve()
-  /** Requests being posted, and other messages being posted. */
   let posting = 0
-  let unawaited = 0
+  let answering = 0
 
   const end = (failure: UpstreamFailure) => {
     if (isClosed) return
@@ -81,13 +80,15 @@ function createConversation(context: ClientContext, stream: SseStream, path: str
       (failure: UpstreamFailure) => refuse?.(failure)
     )
   const write: JsonRpcPeerOptions['write'] = (text, refuse, isAnswer) => {
-    if (refuse) {
-      if (posting >= DEFAULT_MAX_REQUESTS) return refuse(overloaded())
+    // the server decides how many answers there are, the gateway how many other messages
+    if (isAnswer) {
+      if (answering >= MAX_UNAWAITED_POSTS) return
+      answering++
+      void post(text, UNAWAITED_POST_TIMEOUT_MS, refuse, isAnswer).finally(() => answering--)
+    } else {
+      if (posting >= DEFAULT_MAX_REQUESTS) return refuse?.(overloaded())
       posting++
       lastPost = post(text, POST_TIMEOUT_MS, refuse).finally(() => posting--)
-    } else if (unawaited < MAX_UNAWAITED_POSTS) {
-      unawaited++
-      lastPost = post(text, UNAWAITED_POST_TIMEOUT_MS, undefined, isAnswer).finally(() => unawaited--)
     }
   }
   const peer: JsonRpcPeer = createJsonRpcPeer({
