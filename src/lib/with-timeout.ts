@@ -1,11 +1,11 @@
-/** Waits for `work`, at most `limitMs`. Rejects if `work` rejects in time. */
-export async function withTimeout(limitMs: number, work: Promise<unknown>): Promise<void> {
+/** Returns the result of `work`, or undefined after `limitMs`. Rejects if `work` rejects in time. */
+export async function withTimeout<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, limitMs))
+  const limit = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, limitMs), undefined)
   })
   try {
-    await Promise.race([work, limit])
+    return await Promise.race([work, limit])
   } finally {
     clearTimeout(timer)
   }

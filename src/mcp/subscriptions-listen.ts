@@ -96,7 +96,7 @@ async function trySubscribing(
     ({ answer }) => recordSubscribeAnswer(negotiation, answer) && answer.kind === 'result',
     () => false
   )
-  return withSubscribeTimeout(isSubscribed, false)
+  return (await withSubscribeTimeout(isSubscribed)) ?? false
 }
 
 /** Returns the resources that accept a subscription. The first answer of a server decides for its other resources. */

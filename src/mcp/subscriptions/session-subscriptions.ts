@@ -1,3 +1,4 @@
+import { withTimeout } from '../../lib/with-timeout.ts'
 import type { ExtraParams } from '../../protocol/notifications.ts'
 import { addressOf, formatAddress, type AddressForm } from '../../catalog/resource-uris.ts'
 import type { ResourceTarget } from '../../catalog/resource-resolution.ts'
@@ -22,18 +23,8 @@ const MAX_SUBSCRIPTION_BYTES = 4_194_304
 const ENTRY_BYTES = 1_024
 const SUBSCRIBE_TIMEOUT_MS = 5_000
 
-/** Returns the result of a subscription request, or `fallback` after the timeout. */
-export async function withSubscribeTimeout<T>(result: Promise<T>, fallback: T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<T>((resolve) => {
-    timer = setTimeout(resolve, SUBSCRIBE_TIMEOUT_MS, fallback).unref()
-  })
-  try {
-    return await Promise.race([result, expired])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+/** Returns the result of a subscription request, or undefined after the timeout. */
+export const withSubscribeTimeout = <T>(result: Promise<T>) => withTimeout(SUBSCRIBE_TIMEOUT_MS, result)
 
 /** Returns true if the resource is visible to the caller and its server declares subscriptions. */
 export const isSubscribable = (target: ResourceTarget | undefined): target is ResourceTarget =>
@@ -138,7 +129,7 @@ export function createSessionSubscriptions(
       if (entries.has(requestedUri)) return true
       const bytes = ENTRY_BYTES + 2 * (requestedUri.length + target.uri.length)
       if (!reserve(bytes)) return false
-      await withSubscribeTimeout<unknown>(subscribe(requestedUri, target, bytes), undefined)
+      await withSubscribeTimeout(subscribe(requestedUri, target, bytes))
       return true
     },
     delete: remove,

@@ -10,7 +10,7 @@ import {
   realpathSync,
   type Dirent
 } from 'node:fs'
-import { sep } from 'node:path'
+import { join } from 'node:path'
 import { StartupError } from '../../lib/startup-error.ts'
 
 /** Permission bits of group and others */
@@ -53,8 +53,7 @@ type Refuse = (path: string, reason: string) => StartupError
  * link.
  */
 function restrictEntry(folder: string, entry: Dirent, user: number, refuse: Refuse): void {
-  // `join` would take a tenth of the time
-  const path = `${folder}${sep}${entry.name}`
+  const path = join(folder, entry.name)
   if (entry.isSymbolicLink()) throw refuse(path, 'is a symbolic link: replace it with its target')
   if (entry.isDirectory()) {
     restrictFolder(path, user, refuse)

@@ -26,8 +26,8 @@ export interface PostResponse {
 }
 
 /**
- * Answers and notifications of one session that are being posted; a server that sends requests faster than it accepts
- * answers gets no more.
+ * Answers of one session that are being posted, over Streamable HTTP with its notifications; a server that sends requests
+ * faster than it accepts answers gets no more.
  */
 export const MAX_UNAWAITED_POSTS = 256
 export const UNAWAITED_POST_TIMEOUT_MS = 10_000
